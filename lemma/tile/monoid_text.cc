@@ -38,7 +38,7 @@ MonoidRef library_monoid(const std::string& name, std::optional<Kind> kind, cons
   const Kind k = *kind;
   if (numbers.empty() && is_kind(k, false)) {
     if (name == "sum") return monoid::sum(k);
-    if (name == "product") return monoid::product(k);
+    if (name == "prod") return monoid::product(k);
     if (name == "max") return monoid::maximum(k);
     if (name == "min") return monoid::minimum(k);
     if (name == "argmax") return monoid::arg_maximum(k);
@@ -46,11 +46,11 @@ MonoidRef library_monoid(const std::string& name, std::optional<Kind> kind, cons
     if (name == "welford" && is_kind(k, true)) return monoid::welford(k);
     if (name == "affine") return monoid::affine(k);
   }
-  if (numbers.size() == 1 && whole(numbers[0]) && is_kind(k, false)) {
+  if (numbers.size() == 1 && numbers[0] >= 1 && whole(numbers[0]) && is_kind(k, false)) {
     if (name == "topk") return monoid::top_k(k, int(numbers[0]), false);
     if (name == "bottomk") return monoid::top_k(k, int(numbers[0]), true);
   }
-  if (name == "rescaled_sum" && numbers.size() == 2 && whole(numbers[0]) && is_kind(k, true)) {
+  if (name == "rescaled_sum" && numbers.size() == 2 && whole(numbers[0]) && numbers[1] > 0 && is_kind(k, true)) {
     return monoid::rescaled_sum(k, int(numbers[0]), numbers[1]);
   }
   return nullptr;
@@ -77,7 +77,7 @@ std::optional<std::string> library_text(const monoid::Monoid& m) {
   for (const char* name : {"any", "all"}) {
     if (k == Kind::Bool && is(name, std::nullopt, {})) return name;
   }
-  for (const char* name : {"sum", "product", "max", "min", "argmax", "argmin", "welford", "affine"}) {
+  for (const char* name : {"sum", "prod", "max", "min", "argmax", "argmin", "welford", "affine"}) {
     if (is(name, k, {})) return std::string(name) + "[" + kind + "]";
   }
   return std::nullopt;

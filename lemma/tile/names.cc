@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::string_view kReserved[] = {
     "accumulate", "add", "all", "along", "alloc", "and", "any", "argmax", "argmin", "assert", "axes", "axis", "by", "cast",
-    "ceildiv", "combine", "const_bits", "copy", "def", "descending", "dim", "element", "else", "exclusive", "false", "fill",
+    "ceildiv", "combine", "const_bits", "component", "commutative", "copy", "def", "descending", "dim", "element", "else", "exclusive", "false", "fill",
     "finish", "floordiv", "fold", "for", "fragment", "gemm", "grad", "grid", "identity", "if", "in", "inf", "input",
     "interleave", "into", "kernel", "left", "let", "lift", "like", "local", "map", "max", "min", "mod", "monoid", "nan",
-    "not", "operand", "or", "otherwise", "output", "over", "pad", "panels", "present", "program", "read", "reduce",
+    "not", "operand", "or", "otherwise", "output", "over", "pad", "panels", "present", "prod", "program", "read", "reduce",
     "require", "reverse", "right", "scan", "scratch", "select", "shared", "size", "state", "step", "store", "strides",
     "sum", "to", "true", "unrolled", "update", "where", "with", "wrt"};
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "lemma/scalar/print.h"
 #include "lemma/tile/edit.h"
-#include "lemma/tile/expression_text.h"
 #include "lemma/tile/monoid_text.h"
 #include "lemma/tile/names.h"
 
@@ -41,6 +41,23 @@ std::string string_text(const std::string& s) {
     else out += c;
   }
   return out + "\"";
+}
+
+using Name = std::function<std::string(int)>;
+
+scalar::LeafNames exact_names(Name arg, Name present, Name index, Name size, Name let) {
+  scalar::LeafNames names{std::move(arg), std::move(present), std::move(index), std::move(size), std::move(let)};
+  names.exact = true;
+  return names;
+}
+
+// To learn in which order a text shows reads, it is printed with marks for them, which are then found.
+std::string mark(int read) { return "\x01" + std::to_string(read) + "\x02"; }
+
+void each_mark(const std::string& text, const std::function<void(int)>& f) {
+  for (size_t i = text.find('\x01'); i != std::string::npos; i = text.find('\x01', i + 1)) {
+    f(int(std::strtol(text.c_str() + i + 1, nullptr, 10)));
+  }
 }
 
 class Printer {
@@ -144,7 +161,9 @@ class Printer {
     }
     void expressions(const std::vector<Expr>& roots) {
       roots_ = roots;
-      expression_text(roots_, leaf_names([](int) { return std::string(); }), [&](int r) { mention(r); });
+      const scalar::Printed trial = scalar::print_with_lets(roots_, leaf_names(mark));
+      for (const scalar::Let& d : trial.lets) each_mark(d.text, [&](int r) { mention(r); });
+      for (const std::string& root : trial.roots) each_mark(root, [&](int r) { mention(r); });
       for (Expr e : scalar::reachable(roots_)) named_ = named_ || e.is(scalar::Op::Present);
     }
 
@@ -158,8 +177,8 @@ class Printer {
     }
     void definitions() {
       if (roots_.empty()) return;
-      text_ = expression_text(roots_, leaf_names([&](int r) { return read(r); }));
-      for (const auto& d : text_.definitions) p_.line("def " + d.name + " = " + d.text);
+      text_ = scalar::print_with_lets(roots_, leaf_names([&](int r) { return read(r); }));
+      for (const scalar::Let& d : text_.lets) p_.line("def " + d.name + " = " + d.text);
     }
     bool named() { decide(); return named_; }
     std::string root(size_t i) const { return text_.roots[i]; }
@@ -174,12 +193,10 @@ class Printer {
     }
 
    private:
-    LeafNames leaf_names(std::function<std::string(int)> arg) {
-      return {std::move(arg),
-              [this](int r) { return "present(" + read(r) + ")"; },
-              [this](int v) { return p_.variable(v); },
-              [this](int s) { return p_.size_name(s); },
-              [this] { return fresh("t"); }};
+    scalar::LeafNames leaf_names(std::function<std::string(int)> arg) {
+      return exact_names(std::move(arg), [this](int r) { return "present(" + read(r) + ")"; },
+                         [this](int v) { return p_.variable(v); }, [this](int s) { return p_.size_name(s); },
+                         [this](int) { return fresh("t"); });
     }
     view::Names form_names() {
       return {[this](int v) { return p_.variable(v); }, [this](int s) { return p_.size_name(s); },
@@ -221,20 +238,16 @@ class Printer {
     std::vector<char> seen_;
     std::vector<std::string> read_names_, taken_;
     std::vector<Expr> roots_;
-    ExpressionText text_;
+    scalar::Printed text_;
     size_t next_ = 0;
     bool in_order_ = true, named_ = false, decided_ = false;
   };
 
-  // Every read a form or formula shows, in the order of its text: printed with marks, which are then found.
+  // Every read a form or formula shows, in the order of its text.
   template <class F>
   void mention(const F& f, const std::function<void(int)>& order) {
     auto nothing = [](int) { return std::string(); };
-    const std::string text =
-        view::print(f, {nothing, nothing, [](int r) { return "\x01" + std::to_string(r) + "\x02"; }});
-    for (size_t i = text.find('\x01'); i != std::string::npos; i = text.find('\x01', i + 1)) {
-      order(int(std::strtol(text.c_str() + i + 1, nullptr, 10)));
-    }
+    each_mark(view::print(f, {nothing, nothing, mark}), order);
   }
 
   // ---- lines ----
@@ -344,7 +357,7 @@ class Printer {
     bind(s.box);
     Statement text(*this, kNoReads);
     line("copy " + ranges(s.box) + " " + text.access(s.from) + " -> " + text.access(s.to) + " fill " +
-         (s.fill.valid() ? constant_text(s.fill) : "none"));
+         (s.fill.valid() && s.fill.is_const() ? scalar::print_exact(s.fill) : "none"));
     release(s.box);
   }
 
@@ -463,13 +476,14 @@ class Printer {
     line("store {");
     ++indent_;
     std::vector<std::string> taken;
-    const LeafNames names{[](int c) { return "state(" + std::to_string(c) + ")"; },
-                          [](int c) { return "present(state(" + std::to_string(c) + "))"; },
-                          [this](int v) { return variable(v); }, [this](int n) { return size_name(n); },
-                          [&] { taken.push_back(names_.taken.take("t")); return taken.back(); }};
+    const scalar::LeafNames names = exact_names(
+        [](int c) { return "state(" + std::to_string(c) + ")"; },
+        [](int c) { return "present(state(" + std::to_string(c) + "))"; }, [this](int v) { return variable(v); },
+        [this](int n) { return size_name(n); },
+        [&](int) { taken.push_back(names_.taken.take("t")); return taken.back(); });
     const std::vector<Expr> values = store_values(stores);
-    const ExpressionText text = expression_text(values, names);
-    for (const auto& d : text.definitions) line("def " + d.name + " = " + d.text);
+    const scalar::Printed text = scalar::print_with_lets(values, names);
+    for (const scalar::Let& d : text.lets) line("def " + d.name + " = " + d.text);
     size_t root = 0;
     for (const Store& s : stores) {
       Statement plain(*this, kNoReads);
@@ -568,10 +582,9 @@ void Printer::monoid(size_t which) {
   auto size = [this](int s) { return size_name(s); };
   auto expressions = [&](const std::string& head, Expr root, std::function<std::string(int)> arg,
                          std::function<std::string(int)> index) {
-    int definitions = 0;
-    const ExpressionText text = expression_text({&root, 1}, {std::move(arg), numbered("present"), std::move(index), size,
-                                                             [&] { return "t" + std::to_string(definitions++); }});
-    for (const auto& d : text.definitions) line("def " + d.name + " = " + d.text);
+    const scalar::Printed text = scalar::print_with_lets(
+        {&root, 1}, exact_names(std::move(arg), numbered("present"), std::move(index), size, numbered("t")));
+    for (const scalar::Let& d : text.lets) line("def " + d.name + " = " + d.text);
     line(head + text.roots[0]);
   };
   std::string head = "monoid " + monoid_names_[which] + " " + structure_word(m.structure);
