@@ -41,6 +41,14 @@ std::string identifier(const std::string& name, const std::string& fallback) {
   return out;
 }
 
+std::string message_text(const std::string& message) {
+  std::string out = message;
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
+  }
+  return out;
+}
+
 std::string NameSet::take(const std::string& wanted) {
   std::string name = wanted;
   for (int n = 1; !taken_.insert(name).second; ++n) name = wanted + "_" + std::to_string(n);

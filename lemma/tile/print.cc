@@ -32,13 +32,12 @@ const char* space_word(Space s) {
 
 bool is_local(Space s) { return s == Space::Shared || s == Space::Fragment || s == Space::Local; }
 
+// In quotes; one line.
 std::string string_text(const std::string& s) {
   std::string out = "\"";
-  for (char c : s) {
-    if (c == '\n') out += "\\n";
-    else if (c == '\t') out += "\\t";
-    else if (c == '"' || c == '\\') (out += '\\') += c;
-    else out += c;
+  for (char c : message_text(s)) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
   }
   return out + "\"";
 }
@@ -312,7 +311,7 @@ class Printer {
     for (const GridLoop& g : k.grid) {
       const std::string extent = form(g.extent);
       bind(g.var);
-      grid += (grid.empty() ? "" : ", ") + variable(g.var) + " < " + extent + (g.descending ? " descending" : "");
+      grid += std::string(grid.empty() ? "" : ", ") + (g.descending ? "descending " : "") + variable(g.var) + " < " + extent;
     }
     line("kernel " + name + (grid.empty() ? "" : " grid (" + grid + ")") + " {");
     block(k.body);
@@ -382,8 +381,8 @@ class Printer {
       else if (s.combine) out = "combine " + std::string(scalar::name(*s.combine)) + " " + out + " = ";
       else out += " = ";
       out += text.root(root++);
-      if (s.otherwise.valid()) out += " else " + text.root(root++);
-      if (!s.to.guard.is_always()) out += " if " + text.formula(s.to.guard);
+      if (s.otherwise.valid()) out += ", else " + text.root(root++);
+      if (!s.to.guard.is_always()) out += ", if " + text.formula(s.to.guard);
       line(out);
     }
   }
@@ -490,8 +489,8 @@ class Printer {
       Access to = s.to;
       to.guard = view::Formula();
       std::string out = plain.access(to) + " = " + text.roots[root++];
-      if (s.otherwise.valid()) out += " else " + text.roots[root++];
-      if (!s.to.guard.is_always()) out += " if " + plain.formula(s.to.guard);
+      if (s.otherwise.valid()) out += ", else " + text.roots[root++];
+      if (!s.to.guard.is_always()) out += ", if " + plain.formula(s.to.guard);
       line(out);
     }
     for (const std::string& n : taken) names_.taken.release(n);
@@ -520,8 +519,8 @@ class Printer {
       end = text.root(1);
     }
     bind(s.var);
-    line("for " + variable(s.var) + " in " + begin + " .. " + end + (s.step != 1 ? " step " + std::to_string(s.step) : "") +
-         (s.kind == LoopKind::Unrolled ? " unrolled" : "") + " {");
+    line("for " + variable(s.var) + " in " + begin + " .. " + end + (s.step != 1 ? ", step " + std::to_string(s.step) : "") +
+         (s.kind == LoopKind::Unrolled ? ", unrolled" : "") + " {");
     block(s.body);
     line("}");
     release(s.var);
