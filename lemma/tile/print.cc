@@ -500,7 +500,8 @@ class Printer {
 
   void statement(const Gemm& s) {
     comment(s.comment);
-    const std::vector<Range> all{s.m, s.n, s.k};
+    std::vector<Range> all{s.m, s.n, s.k};
+    all.insert(all.end(), s.taps.begin(), s.taps.end());
     bind(all);
     Statement text(*this, kNoReads);
     line("gemm " + ranges(all) + " " + text.access(s.acc) + (s.accumulate ? " += " : " = ") + text.access(s.a) + " * " +

@@ -378,18 +378,27 @@ bool Machine::statement(const Map& s) {
 }
 
 bool Machine::statement(const Gemm& s) {
-  const int64_t m = value(s.m.extent), n = value(s.n.extent), k = value(s.k.extent);
+  // The taps and k run as one, the taps outermost.
+  std::vector<Range> reduced = s.taps;
+  reduced.push_back(s.k);
+  int64_t k = 1;
+  for (const Range& r : reduced) k *= std::max<int64_t>(0, value(r.extent));
+  const int64_t m = value(s.m.extent), n = value(s.n.extent);
   if (m <= 0 || n <= 0) return true;
   const Kind kind = scalar::kind_of(storage(s.acc.buffer).type());
-  auto load = [&](const Access& a, const Range& row, const Range& column, std::vector<Scalar>& table) {
-    const Columns columns{{row.var, column.var}, 0};
+  auto load = [&](const Access& a, const std::vector<Range>& rows, const std::vector<Range>& across,
+                  std::vector<Scalar>& table) {
+    std::vector<Range> ranges = rows;
+    ranges.insert(ranges.end(), across.begin(), across.end());
+    Columns columns;
+    for (const Range& r : ranges) columns.vars.push_back(r.var);
     LaneAccess access(a, columns);
     access.begin(fixed_);
-    const Points points(extents({row, column}));
+    const Points points(extents(ranges));
     const Kind from = scalar::kind_of(storage(a.buffer).type());
     table.resize(size_t(points.count()));
     Lanes lanes;
-    lanes.columns.resize(2);
+    lanes.columns.resize(ranges.size());
     std::vector<int64_t> elements(kLanes);
     for (int64_t begin = 0; begin < points.count(); begin += kLanes) {
       points.fill(lanes, 0, begin, int(std::min<int64_t>(kLanes, points.count() - begin)));
@@ -403,8 +412,8 @@ bool Machine::statement(const Gemm& s) {
     return true;
   };
   std::vector<Scalar> a, b, acc;  // row-major, widened to the accumulator's kind
-  if (!load(s.a, s.m, s.k, a) || !load(s.b, s.k, s.n, b)) return false;
-  if (s.accumulate && !load(s.acc, s.m, s.n, acc)) return false;
+  if (!load(s.a, {s.m}, reduced, a) || !load(s.b, reduced, {s.n}, b)) return false;
+  if (s.accumulate && !load(s.acc, {s.m}, {s.n}, acc)) return false;
   acc.resize(size_t(m * n), scalar::from_int(0));
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t x = 0; x < k; ++x) {
