@@ -41,10 +41,13 @@ std::vector<float> random(size_t n, std::mt19937& rng) {
 // Lowers, validates and interprets; arrays in the order of the parameters.
 void run(const tensor::Graph& graph, std::vector<tile::SizeValue> sizes, std::vector<std::vector<float>*> arrays,
          schedule::Strategy strategy) {
-  const schedule::Schedule schedule = schedule::defaults(graph, {});
+  std::vector<rewrite::Decision> log;
+  const schedule::Schedule schedule = schedule::defaults(graph, {rewrite::Claim::Finite, &log});
   bool found = false;
   for (const schedule::Group& g : schedule.groups) found = found || g.strategy == strategy;
-  EXPECT_TRUE(found) << schedule::print(schedule, graph);
+  std::string reasons;
+  for (const rewrite::Decision& d : log) reasons += d.subject + " " + d.sentence + "\n";
+  EXPECT_TRUE(found) << schedule::print(schedule, graph) << reasons;
   auto program = lower(graph, schedule, target());
   ASSERT_TRUE(program.ok()) << base::render(program.error());
   const auto valid = tile::validate(*program);
@@ -128,9 +131,11 @@ void streamed(int H, int N, int M, int D, const std::function<Formula(Form i, Fo
   Draft r = b.draft("r");
   const Form rh = r.point("h", H), ri = r.point("i", n), rc = r.point("c", D), rj = r.reduce("j", m);
   r.where(mask(ri, rj));
-  r.node.components = {{0, 1}, {0, 1}, {0, 1, 2}};
   const Value state = r.fold(monoid::rescaled_sum(Kind::F32, 2, 1.0),
                              {r.read(score, {rh, ri, rj}), b.f32(1), r.read(v, {rh, rj, rc})});
+  auto& node = std::get<tensor::Comprehension>(b.graph.node(state.node));
+  node.components = {{0, 1}, {0, 1}, {0, 1, 2}};
+  node.outputs[0].dims = node.outputs[1].dims = {0, 1};
   Draft o = b.draft("o");
   const Form oh = o.point("h", H), oi = o.point("i", n), oc = o.point("c", D);
   const Expr l = o.read(tensor::sibling(state, 1), {oh, oi}), a = o.read(tensor::sibling(state, 2), {oh, oi, oc});

@@ -391,7 +391,7 @@ bool Machine::statement(const Gemm& s) {
     std::vector<Range> ranges = rows;
     ranges.insert(ranges.end(), across.begin(), across.end());
     Columns columns;
-    for (const Range& r : ranges) columns.vars.push_back(r.var);
+    for (const Range& r : ranges) columns.variables.push_back(r.var);
     LaneAccess access(a, columns);
     access.begin(fixed_);
     const Points points(extents(ranges));
