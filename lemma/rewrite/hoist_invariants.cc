@@ -50,7 +50,7 @@ Split split_product(const Graph& graph, const Comprehension& node, std::span<con
 }
 
 Comprehension map_after(const Graph& graph, const Comprehension& node, Value value,
-                        const std::function<Expr(Expr)>& make) {
+                        const std::function<Expr(Expr)>& make, std::span<const std::pair<Value, bool>> further) {
   Comprehension out;
   out.name = node.name;
   out.span = node.span;
@@ -60,7 +60,9 @@ Comprehension map_after(const Graph& graph, const Comprehension& node, Value val
   out.outputs[0].result = 0;
   const Kind kind = scalar::kind_of(node.outputs[0].type);
   out.reads.push_back(read_at(value, node.outputs[0].dims));
-  out.body = {make(scalar::arg(*graph.arena, kind, int(out.reads.size()) - 1))};
+  const int first = int(out.reads.size()) - 1;
+  for (const auto& more : further) out.reads.push_back(read_at(more.first, node.outputs[0].dims));
+  out.body = {make(scalar::arg(*graph.arena, kind, first))};
   tidy_reads(out);
   IndexSet points = 0;
   for (int d : node.outputs[0].dims) points |= one(d);

@@ -12,6 +12,11 @@
 // Claim: real, where every factor that moves is proved finite (constants; integers); else finite.
 #pragma once
 
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
 #include "lemma/rewrite/body.h"
 #include "lemma/rewrite/decision.h"
 #include "lemma/tensor/graph.h"
@@ -35,8 +40,9 @@ Split split_product(const tensor::Graph& graph, const tensor::Comprehension& nod
 
 // A map over the points of the reduction `node` with its name and output, its body `make(arg)` where arg reads `value`
 // at the output's dimensions (`value` has exactly those) and other leaves are the node's own. The map reads what of the
-// node's reads the body uses.
+// node's reads the body uses. Further values are read the same way; their Args follow the first one's.
 tensor::Comprehension map_after(const tensor::Graph& graph, const tensor::Comprehension& node, tensor::Value value,
-                                const std::function<scalar::Expr(scalar::Expr)>& make);
+                                const std::function<scalar::Expr(scalar::Expr)>& make,
+                                std::span<const std::pair<tensor::Value, bool>> further = {});
 
 }  // namespace lemma::rewrite
