@@ -1,30 +1,34 @@
-// The two ways to write an integer or a condition, and the ways between them: scalar expressions (a body's) and forms
-// and formulas (a view's or a domain's).
+// Forms and formulas of a node as expressions of its body, and back (view/convert.h): a read is its value.
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "lemma/scalar/expr.h"
 #include "lemma/tensor/graph.h"
+#include "lemma/view/convert.h"
 
 namespace lemma::rewrite {
 
-// What stands for an index, or for the integer value of a read.
-using ToExpr = std::function<scalar::Expr(int)>;
+inline view::ReadExpr values_of(const tensor::Graph& graph, const std::vector<tensor::Read>& reads) {
+  return [&graph, &reads](int r) {
+    return scalar::arg(*graph.arena, tensor::kind(graph, reads[size_t(r)].source), r);
+  };
+}
 
-// The form as an I64 expression.
-scalar::Expr expr_of(const view::Form& form, scalar::Arena& arena, const ToExpr& index, const ToExpr& data);
-// The formula as a Bool expression.
-scalar::Expr expr_of(const view::Formula& formula, scalar::Arena& arena, const ToExpr& index, const ToExpr& data);
+inline scalar::Expr expr_of(const view::Form& form, const tensor::Graph& graph, const tensor::Comprehension& node) {
+  return view::to_expr(form, *graph.arena, values_of(graph, node.reads));
+}
+inline scalar::Expr expr_of(const view::Formula& formula, const tensor::Graph& graph, const tensor::Comprehension& node) {
+  return view::to_expr(formula, *graph.arena, values_of(graph, node.reads));
+}
 
-// The same over a node's own indices and reads.
-scalar::Expr expr_of(const view::Form& form, const tensor::Graph& graph, const tensor::Comprehension& node);
-scalar::Expr expr_of(const view::Formula& formula, const tensor::Graph& graph, const tensor::Comprehension& node);
-
-// An integer expression as a form, a condition as a formula: over indices, sizes, constants and the values of integer
-// or bool reads, arithmetic in I64. Nothing where the expression says more than a form can, or has too many cases.
-std::optional<view::Form> form_of(scalar::Expr expr);
-std::optional<view::Formula> formula_of(scalar::Expr condition);
+// A condition as a formula over the indices, sizes and the values of integer or bool reads; nothing where it says more
+// than a formula can.
+inline std::optional<view::Formula> formula_of(scalar::Expr condition) {
+  return view::formula_from_expr(condition, [](scalar::Expr arg) -> std::optional<view::Form> {
+    if (scalar::is_float(arg.kind()) || arg.kind() == scalar::Kind::U64) return std::nullopt;
+    return view::Form::data(int(arg.payload()));
+  });
+}
 
 }  // namespace lemma::rewrite

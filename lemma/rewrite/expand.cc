@@ -135,10 +135,7 @@ class Expansion {
     return int(reads_.size()) - 1;
   }
 
-  Expr data(int r) { return scalar::arg(arena_, tensor::kind(graph_, reads_[size_t(r)].source), r); }
-  Expr expr(const Form& form) {
-    return expr_of(form, arena_, [&](int i) { return scalar::index(arena_, i); }, [&](int r) { return data(r); });
-  }
+  Expr expr(const Form& form) { return view::to_expr(form, arena_, values_of(graph_, reads_)); }
 
   // Whether the piece's guard holds: a read of it under just that guard says so, else the guard as an expression.
   Expr presence_of(size_t p) {
@@ -150,7 +147,7 @@ class Expansion {
       }
       if (piece.piece[r] >= 0 && pieces_[size_t(piece.piece[r])].guard == piece.guard) return presence_[size_t(piece.piece[r])];
     }
-    return expr_of(piece.guard, arena_, [&](int i) { return scalar::index(arena_, i); }, [&](int r) { return data(r); });
+    return view::to_expr(piece.guard, arena_, values_of(graph_, reads_));
   }
 
   std::vector<Expr> rewritten(size_t p, std::span<const Expr> roots) {
