@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
+#include "lemma/rewrite/align.h"
 #include "lemma/rewrite/hoist_invariants.h"
 #include "lemma/rewrite/linear.h"
 #include "lemma/rewrite/stabilize_exp_sums.h"
@@ -16,66 +16,9 @@ using scalar::Expr;
 using scalar::Op;
 using tensor::Comprehension;
 using tensor::Graph;
-using tensor::Read;
 using tensor::Role;
-using view::Form;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// The one read of the max, at points of the sum.
-std::optional<int> read_of_max(const Comprehension& sum, tensor::Value max_value) {
-  std::optional<int> found;
-  for (size_t r = 0; r < sum.reads.size(); ++r) {
-    if (sum.reads[r].source != max_value) continue;
-    if (found || !sum.reads[r].guard.is_always()) return std::nullopt;
-    IndexSet seen = 0;
-    for (const Form& c : sum.reads[r].coords) {
-      const auto i = c.as_index();
-      if (!i || sum.indices[size_t(*i)].role != Role::Point || has(seen, *i)) return std::nullopt;
-      seen |= one(*i);
-    }
-    found = int(r);
-  }
-  return found;
-}
-
-// The max's node in the sum's indices and reads: the positions of its reads in the sum; nothing if one is missing.
-struct Aligned {
-  Expr score;
-  view::Formula domain;
-};
-std::optional<Aligned> align(const Comprehension& max, const Comprehension& sum, const std::vector<int>& index) {
-  std::vector<int> position;
-  const auto form = [&](const Form& f) {
-    return f.substitute([&](const view::Atom& a) -> std::optional<Form> {
-      if (a.kind == view::AtomKind::Index) return Form::index(index[size_t(a.id)]);
-      if (a.kind == view::AtomKind::Data) return Form::data(position[size_t(a.id)]);
-      return std::nullopt;
-    });
-  };
-  const auto formula = [&](const view::Formula& f) {
-    return f.map_indices([&](int i) { return Form::index(index[size_t(i)]); }).map_data([&](int r) {
-      return position[size_t(r)];
-    });
-  };
-  for (const Read& r : max.reads) {
-    Read moved{r.source, {}, formula(r.guard)};
-    for (const Form& c : r.coords) moved.coords.push_back(form(c));
-    const auto it = std::find(sum.reads.begin(), sum.reads.end(), moved);
-    if (it == sum.reads.end()) return std::nullopt;
-    position.push_back(int(it - sum.reads.begin()));
-  }
-  Aligned out;
-  out.domain = formula(max.domain);
-  out.score = replace_leaves(max.body[0], max.body[0].arena(), [&](Expr e) -> Expr {
-    const size_t which = size_t(e.payload());
-    if (e.is(Op::Index)) return scalar::index(e.arena(), index[which]);
-    if (e.is(Op::Arg)) return scalar::arg(e.arena(), e.kind(), position[which]);
-    if (e.is(Op::Present)) return scalar::present(e.arena(), position[which]);
-    return {};
-  });
-  return out;
-}
 
 // exp of scale*(score - max): the scale.
 std::optional<double> shifted_score(Expr factor, Expr score, Expr max) {
@@ -135,12 +78,9 @@ Match match_exp_sum(const Graph& graph, const Comprehension& max, tensor::Value 
   std::vector<int> order = sum.with_role(Role::Reduce);
   if (sum.body[0].kind() != max.body[0].kind()) return {{}, "its max is of another kind"};
   if (folded.size() != order.size()) return {{}, "its max runs over other indices"};
-  const auto max_read = read_of_max(sum, max_value);
+  const auto max_read = read_at_points(sum, max_value);
   if (!max_read) return {{}, "the max is not read at one point of the sum's"};
-  std::vector<int> index(max.indices.size(), -1);
-  for (size_t d = 0; d < max.outputs[0].dims.size(); ++d) {
-    index[size_t(max.outputs[0].dims[d])] = *sum.reads[size_t(*max_read)].coords[d].as_index();
-  }
+  std::vector<int> index = points_seen(max, 0, sum, *max_read);
   std::string reason = "its max runs over other indices";
   do {
     bool fits = true;
@@ -158,7 +98,7 @@ Match match_exp_sum(const Graph& graph, const Comprehension& max, tensor::Value 
       reason = "the max is taken over another domain";
       continue;
     }
-    auto found = take_apart(graph, sum, aligned->score, *max_read);
+    auto found = take_apart(graph, sum, aligned->body[0], *max_read);
     if (!found) {
       reason = "it holds no exponential of the score less its max";
       continue;
