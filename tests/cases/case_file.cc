@@ -211,7 +211,7 @@ Result<CaseFile> parse_case(const std::string& path, const std::string& text) {
   CaseFile file;
   file.path = path;
   file.text = text;
-  Run common;  // what stands before the first run belongs to all
+  CaseRun common;  // what stands before the first run belongs to all
   std::istringstream lines(text);
   std::string line;
   while (std::getline(lines, line)) {
@@ -219,7 +219,7 @@ Result<CaseFile> parse_case(const std::string& path, const std::string& text) {
     const size_t colon = line.find(": ");
     if (colon == std::string::npos) continue;
     const std::string key = line.substr(2, colon - 2), rest = trimmed(line.substr(colon + 2));
-    Run& run = file.runs.empty() ? common : file.runs.back();
+    CaseRun& run = file.runs.empty() ? common : file.runs.back();
     if (key == "sizes") {
       read_sizes(rest, run.sizes);
     } else if (key == "input") {
@@ -227,7 +227,7 @@ Result<CaseFile> parse_case(const std::string& path, const std::string& text) {
       if (equals == std::string::npos) return base::invalid(path + ": an input line lacks ` = `: " + line);
       run.inputs[rest.substr(0, equals)] = rest.substr(equals + 3);
     } else if (key == "run") {
-      Run next = common;
+      CaseRun next = common;
       next.expectations.clear();
       const std::vector<std::string> words = read_sizes(rest, next.sizes);
       next.name = words.empty() ? "run" : words[0];

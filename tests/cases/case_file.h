@@ -30,7 +30,7 @@ struct Expectation {
   int64_t nans = 0, infinities = 0, minus_infinities = 0;
 };
 
-struct Run {
+struct CaseRun {
   std::string name;
   std::vector<tensor::Binding> sizes;
   std::map<std::string, std::string> inputs;          // name -> expression
@@ -39,7 +39,7 @@ struct Run {
 
 struct CaseFile {
   std::string path, text;
-  std::vector<Run> runs;
+  std::vector<CaseRun> runs;
   std::map<std::string, double> absolute;
   std::map<std::string, std::string> bits;
   double oracle = 1e-9;
