@@ -150,7 +150,7 @@ base::Result<std::shared_ptr<Ready>> prepare(const Work& work, const Request& re
   std::string text = work.text;
   replace_all(text, "TYPE", request.text("type", "f32"));
   replace_all(text, "DOMAIN", request.size("causal", 0) ? " : j <= i" : "");
-  LEMMA_TRY(tensor::Graph graph, language::read(text, work.name));
+  LEMMA_TRY(tensor::Graph graph, language::parse(text, work.name));
   std::vector<tensor::Binding> sizes;
   for (const auto& [ours, theirs] : work.sizes) sizes.push_back({ours, size_of(request, theirs)});
   driver::Arguments arguments;

@@ -112,7 +112,7 @@ Result<std::string> read_text(const std::string& path) {
 }
 
 Result<tensor::Graph> read_program(const std::string& text, const std::string& path) {
-  return language::read(text, path);
+  return language::parse(text, path);
 }
 
 NamedValues declared_inputs(const tensor::Graph& graph, const std::vector<Binding>& sizes) {
