@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 
 #include "lemma/base/check.h"
@@ -110,7 +111,7 @@ class Printer {
       case Op::Size: return {names_.size(which)};
       default: break;
     }
-    std::string text = print_constant(e, names_.decimal_point);
+    std::string text = names_.exact ? print_exact(e) : print_constant(e, names_.decimal_point);
     const Strength strength = text[0] == '-' ? Strength::Sign : Strength::Atom;
     return {std::move(text), strength};
   }
@@ -123,7 +124,8 @@ class Printer {
       out.depth = std::max(out.depth, operand(e, i).depth + 1);
       out.operations += operand(e, i).operations;
     }
-    const Spelling infix = spelling(e.op(), e.kind());
+    const bool call = names_.exact && e.is(Op::Xor) && e.kind() == Kind::Bool;  // `!=` of bools is Ne
+    const Spelling infix = call ? Spelling() : spelling(e.op(), e.kind());
     if (!infix.text.empty()) {
       // Left operands may bind as strongly, except in comparisons; right ones must bind more strongly.
       const Strength tighter = Strength(int(infix.strength) + 1);
@@ -177,6 +179,26 @@ std::string print_constant(Expr constant, bool decimal_point) {
     case Kind::U64: return std::to_string(uint64_t(constant.as_int()));
     default: return std::to_string(constant.as_int());
   }
+}
+
+std::string print_exact(Expr constant) {
+  const Kind kind = constant.kind();
+  const std::string of_kind = "[" + std::string(name(kind)) + "](";
+  if (kind == Kind::Bool) return print_constant(constant);
+  bool plain = true;
+  if (is_float(kind)) {
+    // Of all nans only the quiet one without a payload is what the word means.
+    const int64_t quiet = kind == Kind::F32 ? int64_t(0x7FC00000) : int64_t(0x7FF8000000000000);
+    plain = !std::isnan(constant.as_float()) || constant.payload() == quiet;
+  } else {
+    plain = kind == Kind::U64 ? constant.as_int() >= 0 : constant.as_int() != std::numeric_limits<int64_t>::min();
+  }
+  if (!plain) {
+    const uint64_t bits = uint64_t(constant.payload());
+    return "const_bits" + of_kind + std::to_string(bits >> 32) + ", " + std::to_string(bits & 0xFFFFFFFF) + ")";
+  }
+  const std::string text = print_constant(constant, true);
+  return kind == Kind::F32 || kind == Kind::I64 ? text : "const" + of_kind + text + ")";
 }
 
 Printed print_with_lets(std::span<const Expr> roots, const LeafNames& names, Strength outer) {

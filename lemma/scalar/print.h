@@ -29,6 +29,7 @@ struct LeafNames {
   std::function<std::string(int which)> size;
   std::function<std::string(int nth)> let;        // names of lets, from 0; "t0" if missing
   bool decimal_point = false;                     // whole floats as `2.0`
+  bool exact = false;                             // reads back as the very same expression: see print_exact
 };
 
 struct Let {
@@ -48,6 +49,10 @@ std::string print(Expr root, const LeafNames& names, Strength outer = Strength::
 
 // arg0, present0, i0, n0.
 LeafNames plain_names();
+
+// A constant with its kind: `2` is an i64, `2.0` an f32, all others are `const[f64](2.0)`, `const[i32](2)`; what decimal
+// digits cannot say is `const_bits[f32](high, low)`, 32 bits each. In an exact text xor of bools is a call as well.
+std::string print_exact(Expr constant);
 
 // One constant.
 std::string print_constant(Expr constant, bool decimal_point = false);
