@@ -1,6 +1,6 @@
 #include "lemma/driver/execute.h"
 
-#include <limits>
+#include <algorithm>
 #include <optional>
 
 #include "lemma/tensor/bind.h"
@@ -61,17 +61,25 @@ class ProgramSizes {
   std::vector<std::optional<int64_t>> values_;
 };
 
-// The output of the graph that a written parameter is: by its own name, or by that of the input it takes over.
-const tensor::GraphOutput* output_of(const tensor::Graph& graph, const std::string& name) {
-  for (const tensor::GraphOutput& output : graph.outputs) {
-    if (output.name == name) return &output;
+// What each parameter of the program is to the graph, by order: the inputs, then the outputs that take over none.
+struct Parameter {
+  const tensor::Input* input = nullptr;
+  const tensor::GraphOutput* output = nullptr;
+};
+std::vector<Parameter> parameters(const tensor::Graph& graph) {
+  std::vector<Parameter> out;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const auto* input = std::get_if<tensor::Input>(&graph.nodes[n]);
+    if (!input) continue;
+    out.push_back({input, nullptr});
+    for (const tensor::GraphOutput& output : graph.outputs) {
+      if (output.updates && size_t(output.updates->index) == n) out.back().output = &output;
+    }
   }
   for (const tensor::GraphOutput& output : graph.outputs) {
-    if (!output.updates) continue;
-    const auto* input = std::get_if<tensor::Input>(&graph.node(*output.updates));
-    if (input && input->name == name) return &output;
+    if (!output.updates) out.push_back({nullptr, &output});
   }
-  return nullptr;
+  return out;
 }
 
 Result<void> check_memory(const tensor::Graph& graph, const std::vector<tensor::Binding>& sizes) {
@@ -87,21 +95,15 @@ Result<void> check_memory(const tensor::Graph& graph, const std::vector<tensor::
   return {};
 }
 
-// The array that a parameter is given; Update parameters receive a copy of the input.
-Result<Array> argument(const tensor::Graph& graph, const Buffer& buffer, const tensor::GraphOutput* output,
+// The array that a parameter is given; one that is read and written receives a copy of the input.
+Result<Array> argument(const tensor::Graph& graph, const Buffer& buffer, const Parameter& parameter,
                        const std::vector<Named>& inputs, const std::vector<tensor::Binding>& sizes) {
-  if (buffer.space == Space::Input) {
-    const Array* given = find(inputs, buffer.name);
-    LEMMA_CHECK(given, "a program reads a parameter that its graph does not have");
-    if (!buffer.strides.empty()) return *given;
-    return runtime::contiguous(*given);
-  }
-  LEMMA_CHECK(output, "a program writes a parameter that its graph does not have");
-  const std::vector<int64_t> extents = evaluate_extents(tensor::extents(graph, output->value), sizes);
-  LEMMA_TRY(Array fresh, runtime::allocate(buffer.type, extents, "output '" + output->name + "'"));
+  const Array* given = parameter.input ? find(inputs, parameter.input->name) : nullptr;
+  if (parameter.input && !given) return base::invalid("input '" + parameter.input->name + "' is not given");
+  if (buffer.space == Space::Input) return buffer.strides.empty() ? runtime::contiguous(*given) : *given;
+  const std::vector<int64_t> extents = evaluate_extents(tensor::extents(graph, parameter.output->value), sizes);
+  LEMMA_TRY(Array fresh, runtime::allocate(buffer.type, extents, "output '" + parameter.output->name + "'"));
   if (buffer.space == Space::Update) {
-    const std::string& source = std::get<tensor::Input>(graph.node(*output->updates)).name;
-    const Array* given = find(inputs, source);
     LEMMA_TRY(const Array plain, runtime::contiguous(*given));
     std::copy(plain.data(), plain.data() + plain.bytes(), fresh.data());
   }
@@ -110,22 +112,25 @@ Result<Array> argument(const tensor::Graph& graph, const Buffer& buffer, const t
 
 }  // namespace
 
-Result<Call> prepare(const Compiled& compiled, const Arguments& arguments, int threads) {
-  (void)threads;
-  const tensor::Graph& graph = compiled.source;
+Result<Call> prepare(const Compiled& compiled, const Arguments& arguments) {
+  const tensor::Graph& graph = compiled.derived;
   Call call;
-  LEMMA_TRY(call.sizes, infer_sizes(graph, arguments));
+  LEMMA_TRY(call.sizes, infer_sizes(compiled.source, arguments));
   // bind checks ranges and divisors; its graph is not needed.
-  if (const auto bound = tensor::bind(graph, call.sizes); !bound) return bound.error();
-  LEMMA_TRY_VOID(check_memory(graph, call.sizes));
-  LEMMA_TRY_VOID(check_inputs(graph, arguments.inputs, call.sizes));
+  if (const auto bound = tensor::bind(compiled.source, call.sizes); !bound) return bound.error();
+  LEMMA_TRY_VOID(check_memory(compiled.source, call.sizes));
+  LEMMA_TRY_VOID(check_inputs(compiled.source, arguments.inputs, call.sizes));
   ProgramSizes sizes(compiled.program, call.sizes);
+  const std::vector<Parameter> roles = parameters(graph);
+  call.outputs.resize(graph.outputs.size());
   for (const Buffer& buffer : compiled.program.buffers) {
     if (!is_parameter(buffer)) continue;
-    const tensor::GraphOutput* output = buffer.space == Space::Input ? nullptr : output_of(graph, buffer.name);
-    LEMMA_TRY(Array array, argument(graph, buffer, output, arguments.inputs, call.sizes));
+    LEMMA_CHECK(call.arrays.size() < roles.size(), "a program has parameters that its graph has not");
+    const Parameter& role = roles[call.arrays.size()];
+    LEMMA_CHECK((buffer.space == Space::Output) == !role.input, "a program's parameters are not in its graph's order");
+    LEMMA_TRY(Array array, argument(graph, buffer, role, arguments.inputs, call.sizes));
     sizes.set_strides(buffer, array);
-    if (output) call.outputs.push_back({output->name, array});
+    if (role.output) call.outputs[size_t(role.output - graph.outputs.data())] = {role.output->name, array};
     if (buffer.space == Space::Output) call.poisoned.push_back(int(call.arrays.size()));
     call.buffers.push_back(array.data());
     call.arrays.push_back(std::move(array));
@@ -145,7 +150,7 @@ Result<void> launch(const runtime::Module& module, Call& call, runtime::Workspac
 
 Result<std::vector<Named>> execute(const Compiled& compiled, const runtime::Module& module, const Arguments& arguments,
                                    int threads) {
-  LEMMA_TRY(Call call, prepare(compiled, arguments, threads));
+  LEMMA_TRY(Call call, prepare(compiled, arguments));
   runtime::Workspace workspace;
   LEMMA_TRY_VOID(launch(module, call, workspace, threads));
   return std::move(call.outputs);

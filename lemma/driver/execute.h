@@ -45,7 +45,7 @@ struct Call {
   std::vector<int> poisoned;                 // parameters that are written and never read
 };
 
-base::Result<Call> prepare(const Compiled& compiled, const Arguments& arguments, int threads);
+base::Result<Call> prepare(const Compiled& compiled, const Arguments& arguments);
 
 // Fills the outputs with nan, or with `bits` in every byte where they are integers.
 void poison(Call& call, uint8_t bits);

@@ -61,9 +61,9 @@ struct Inference {
     const auto at = [&](int64_t value) {
       return extent.evaluate([&](const Atom& atom) { return atom.id == *unknown ? value : *known[size_t(atom.id)].value; });
     };
-    const int64_t base = at(0), slope = at(1) - base;
+    const __int128 base = at(0), slope = at(1) - base;
     if (slope == 0 || at(2) - base != 2 * slope || (stated - base) % slope != 0) return {};
-    return learn(*unknown, (stated - base) / slope, place);
+    return learn(*unknown, int64_t((stated - base) / slope), place);
   }
 };
 
