@@ -39,8 +39,8 @@ base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& option
   out.source = std::move(graph);
   stages.done("maths", [&] { return tensor::print(out.source); });
 
-  out.derived = options.derive ? rewrite::derive(out.source, context, [&](const std::string& pass, const tensor::Graph& g) {
-    stages.done(pass, [&] { return tensor::print(g); });
+  out.derived = options.derive ? rewrite::derive(out.source, context, [&](std::string_view pass, const tensor::Graph& g, double) {
+    stages.done(std::string(pass), [&] { return tensor::print(g); });
   }) : out.source;
 
   schedule::Schedule schedule;
