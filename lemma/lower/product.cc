@@ -43,6 +43,7 @@ struct Product {
 constexpr int64_t kChunk = 180;       // rows of the left factor that stay near, a multiple of every tile
 constexpr int64_t kDepth = 512;
 constexpr int64_t kSingleDepth = 1024;  // up to here one slice
+constexpr int64_t kFewRows = 4;
 constexpr int64_t kTapDepth = 1152;
 constexpr int64_t kColumns = 2048;
 
@@ -297,6 +298,30 @@ void epilogue(Product& p, const Form& r0, const Form& rows, tile::Block& block) 
   }
 }
 
+// With a handful of rows packing costs more than the product: the right factor streams by once, as it lies. A version
+// by size, where both factors can be read in place.
+std::optional<tile::If> few_rows(Product& p) {
+  Context& c = p.context;
+  if (p.pack_lhs || !p.taps.empty()) return std::nullopt;
+  if (const auto m = p.m.extent.constant(); m && *m > kFewRows) return std::nullopt;
+  const auto right = match_window(c, *p.node, p.contraction.rhs, p.contraction.rhs_domain, p.operand);
+  if (!right || right->padding) return std::nullopt;
+  const tile::Var nv = c.variable("n"), kv = c.variable("k");
+  const std::vector<Form> forms = forms_at(p, Form(0), p.n0 + Form::index(nv), Form::index(kv));
+  const auto along = right->address(forms).split(nv);
+  if (!along || !(along->coefficient == Form(1)) || !right->address(forms).split(kv)) return std::nullopt;
+  tile::If out;
+  out.condition = view::Formula::less_equal(p.m.extent, Form(kFewRows));
+  tile::Gemm g = gemm(p, Form(0), p.rows, Form(0), p.k.extent, false);
+  g.b = right->access(forms);
+  for (Form& f : g.b.coords) {
+    f = f.map_indices([&](int i) { return i == nv ? Form::index(g.n.var) : i == kv ? Form::index(g.k.var) : Form::index(i); });
+  }
+  out.then.push_back(std::move(g));
+  epilogue(p, Form(0), p.rows, out.then);
+  return out;
+}
+
 void fill_block(Product& p) {
   Context& c = p.context;
   const int width = panel_width(c.target);
@@ -341,6 +366,11 @@ void fill_block(Product& p) {
   epilogue(p, r0, rc, last.then);
   if (!last.then.empty()) chunks.body.push_back(std::move(last));
   slices.body.push_back(std::move(chunks));
+  if (auto few = few_rows(p)) {
+    few->otherwise.push_back(std::move(slices));
+    p.kernel.body.push_back(std::move(*few));
+    return;
+  }
   p.kernel.body.push_back(std::move(slices));
 }
 
