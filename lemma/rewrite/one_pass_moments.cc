@@ -95,7 +95,7 @@ class Search {
     // Only the small maps that lead to a mean are seen through.
     const Choose means = [&](const Comprehension& owner, int r) {
       const auto* map = map_behind(graph_, owner.reads[size_t(r)]);
-      return map && map->reads.size() == 1 && operations_in(map->body) <= 4;
+      return map && map->reads.size() <= 2 && operations_in(map->body) <= 4;
     };
     for (const bool through : {false, true}) {
       auto second = through ? expand(graph_, node, means) : std::optional(node);
