@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "lemma/rewrite/condition.h"
 #include "lemma/tensor/rebuild.h"
 
 namespace lemma::rewrite {
@@ -93,18 +94,47 @@ Value add_inner(tensor::Rebuild& build, Comprehension node, Expr body) {
   return {build.add(std::move(node)), 0};
 }
 
+// A sum over a box of what does not depend on the summed indices: the number of points times it.
+tensor::Replaced count_terms(tensor::Rebuild& build, const Comprehension& node, std::vector<Factor> factors) {
+  scalar::Arena& arena = *build.graph().arena;
+  const Kind kind = node.body[0].kind();
+  Form count(1);
+  for (int i : node.with_role(Role::Reduce)) count = count * node.indices[size_t(i)].extent;
+  Comprehension out = node;
+  out.monoid = nullptr;
+  out.components.clear();
+  out.definition = nullptr;
+  out.definition_inputs.clear();
+  out.outputs[0].result = 0;
+  const Expr points = expr_of(count, build.graph(), node);
+  const auto number = [&](int64_t n) {
+    return scalar::is_float(kind) ? scalar::constant(arena, kind, double(n)) : scalar::constant_int(arena, kind, n);
+  };
+  factors.push_back({Factor::Kind::Times, count.constant() ? number(*count.constant()) : scalar::cast(points, kind)});
+  const Expr product = multiply(arena, kind, factors);
+  const bool never_empty = count.constant().value_or(0) > 0 || factors.size() == 1;
+  out.body = {never_empty ? product
+                          : scalar::select(scalar::binary(Op::Eq, points, scalar::i64(arena, 0)), number(0), product)};
+  tidy_reads(out);
+  drop_indices(out, with_role(node, Role::Point));
+  return std::vector<Value>{{build.add(std::move(out)), 0}};
+}
+
 // A sum: the factors that leave.
 tensor::Replaced hoist_factors(tensor::Rebuild& build, const Comprehension& node, const Context& context) {
   const Kind kind = node.body[0].kind();
   const Product product = factorise(node.body[0]);
   const IndexSet folded = with_role(node, Role::Reduce);
   Split split = split_product(build.graph(), node, product.factors, folded);
-
-  if (split.outer.empty()) return {};
   if (split.inner.empty()) {
-    context.declined(kPass, node.name, "nothing would be left to sum");
+    if (node.domain.is_always() && context.allow != Claim::Exact) {
+      context.applied(kPass, node.name, "its terms are equal, so it is their number times one");
+      return count_terms(build, node, std::move(split.outer));
+    }
+    if (!split.outer.empty()) context.declined(kPass, node.name, "nothing would be left to sum");
     return {};
   }
+  if (split.outer.empty()) return {};
   const bool exact = !scalar::is_float(kind);
   const bool real = exact || (finite(split.outer) && product.gates_outside);
   if (context.allow == Claim::Exact ? !exact : context.allow == Claim::Real && !real) {

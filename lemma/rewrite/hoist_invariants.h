@@ -6,7 +6,10 @@
 //     y = [i<n | max j<m] x[i, j] + c[i]          =>     t = [i<n | max j<m] x[i, j]
 //                                                        y = [i<n] select(t[i] == -inf, t[i], t[i] + c[i])
 //
-// A factor stays inside where its value exists only for some points of the domain. A sum whose factors all leave stays.
+//     y = [i<n | sum j<m] c[i]                    =>      y = [i<n] select(m == 0, 0, c[i] * m)
+//
+// A factor stays inside where its value exists only for some points of the domain. A sum of equal terms becomes their
+// number times one where nothing restricts it, and stays under a domain.
 // Where the domain may be empty the result is the identity times the factor, which is the identity for a finite factor.
 //
 // Claim: real, where every factor that moves is proved finite (constants; integers); else finite.

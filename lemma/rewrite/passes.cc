@@ -3,12 +3,17 @@
 #include <chrono>
 
 #include "lemma/rewrite/distribute_sum.h"
+#include "lemma/rewrite/exchange_sums.h"
 #include "lemma/rewrite/expand_square.h"
+#include "lemma/rewrite/fold_normaliser.h"
 #include "lemma/rewrite/fuse_maps.h"
 #include "lemma/rewrite/hoist_invariants.h"
 #include "lemma/rewrite/merge_siblings.h"
+#include "lemma/rewrite/one_pass_moments.h"
 #include "lemma/rewrite/recognise_domain.h"
+#include "lemma/rewrite/simplify_bodies.h"
 #include "lemma/rewrite/solve_equalities.h"
+#include "lemma/rewrite/split_index.h"
 #include "lemma/rewrite/split_reduction.h"
 #include "lemma/rewrite/stabilize_exp_sums.h"
 #include "lemma/tensor/rebuild.h"
@@ -21,8 +26,11 @@ using tensor::Graph;
 constexpr Pass kPasses[] = {
     {"remove_dead", "drops nodes that no output reaches and merges equal ones",
      [](const Graph& g, const Context&) { return tensor::rebuild(g, {}); }, Claim::Exact, true},
+    {"simplify_bodies", "applies the scalar rules to every body", simplify_bodies, Claim::Real, true},
     {"solve_equalities", "removes reduced indices that an equality fixes", solve_equalities, Claim::Exact, true},
     {"recognise_domain", "turns conditions that put an identity in place of a term into domains", recognise_domain,
+     Claim::Finite, true},
+    {"exchange_sums", "sums over an inner index first where the weighted values are summed already", exchange_sums,
      Claim::Finite, true},
     {"stabilize_exp_sums", "turns a max and sums of shifted exponentials into one rescaled sum", stabilize_exp_sums,
      Claim::Finite, true},
@@ -36,6 +44,9 @@ constexpr Pass kPasses[] = {
      [](const Graph& g, const Context& c) { return fuse_maps(g, {}, c); }, Claim::Real, true},
     {"merge_siblings", "computes reductions over one space in one pass",
      [](const Graph& g, const Context& c) { return merge_siblings(g, {}, c); }, Claim::Exact, true},
+    {"fold_normaliser", "reads a max and a sum of weights as one logarithm", fold_normaliser, Claim::Finite, false},
+    {"one_pass_moments", "computes a sum and a centred second moment in one pass", one_pass_moments, Claim::Finite, false},
+    {"split_index", "makes coupled halves or pairs of a dimension two outputs", split_index, Claim::Exact, false},
     {"split_reduction", "computes reductions from partial results of blocks",
      [](const Graph& g, const Context& c) { return split_reduction(g, {{}, {}, 4, {}, false}, c); }, Claim::Real, false},
 };
@@ -59,17 +70,22 @@ Graph derive(Graph graph, const Context& context, const Trace& trace) {
     if (trace) trace(name, graph, took.count());
   };
   run("remove_dead");
+  run("simplify_bodies");
   run("solve_equalities");
   run("recognise_domain");    // before sums are compared: a mask in the text is a domain
+  run("exchange_sums");       // before the sums it looks for become parts of others
   run("stabilize_exp_sums");  // before maps move: the max and its sums still read one score
   run("expand_square");       // makes contractions, whose operands then keep their maps out
   run("hoist_invariants");    // leaves contractions bare of scales
   run("distribute_sum");
   run("fuse_maps");
+  run("simplify_bodies");
   run("recognise_domain");    // masks that were maps now stand in the reductions' bodies
-  run("hoist_invariants");    // and factors that were maps
+  run("expand_square");       // and so do differences
+  run("hoist_invariants");    // and factors
   run("fuse_maps");
   run("merge_siblings");      // last: what it joins, others no longer see through
+  run("simplify_bodies");
   return graph;
 }
 
