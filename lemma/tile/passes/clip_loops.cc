@@ -14,16 +14,17 @@ using view::Form;
 
 constexpr size_t kLargestBody = 64;  // statements of a loop that is split: its body is written up to three times
 
-// A loop's values low <= k <= high; a missing side is unbounded.
+// A loop's values low <= k < limit; a missing side is unbounded.
 struct Interval {
-  std::optional<Expr> low, high;
+  std::optional<Expr> low, limit;
 };
 
 Expr expression_of(const Form& form, scalar::Arena& arena) {
   Expr sum;
   for (const view::Term& t : form.terms()) {
+    if (t.factors.empty()) continue;
     Expr product;
-    if (t.coefficient != 1 || t.factors.empty()) product = scalar::i64(arena, t.coefficient);
+    if (t.coefficient != 1) product = scalar::i64(arena, t.coefficient);
     for (const view::Atom& a : t.factors) {
       const Expr factor = a.kind == AtomKind::Index  ? scalar::index(arena, a.id)
                           : a.kind == AtomKind::Size ? scalar::size(arena, a.id)
@@ -33,8 +34,69 @@ Expr expression_of(const Form& form, scalar::Arena& arena) {
     }
     sum = sum.valid() ? sum + product : product;
   }
-  return sum.valid() ? sum : scalar::i64(arena, 0);
+  const int64_t constant = form.constant_term();
+  if (!sum.valid()) return scalar::i64(arena, constant);
+  if (constant == 0) return sum;
+  return constant > 0 ? sum + scalar::i64(arena, constant) : sum - scalar::i64(arena, -constant);
 }
+
+// The same value written as forms are, if it is one, so that equal bounds are the same expression.
+Expr tidy(Expr root) {
+  std::vector<std::optional<Form>> forms(root.index() + 1);
+  for (Expr e : scalar::reachable({&root, 1})) {
+    if (e.kind() != scalar::Kind::I64) continue;
+    auto arg = [&](size_t i) -> const std::optional<Form>& { return forms[e.arg(i).index()]; };
+    std::optional<Form>& out = forms[e.index()];
+    const bool both = e.args().size() == 2 && arg(0) && arg(1);
+    const auto factor = both ? (arg(0)->constant() ? arg(0)->constant() : arg(1)->constant()) : std::nullopt;
+    constexpr int64_t kSmall = int64_t(1) << 24;  // far from what overflows
+    switch (e.op()) {
+      case scalar::Op::Const: if (std::abs(e.as_int()) < kSmall) out = Form(e.as_int()); break;
+      case scalar::Op::Index: out = Form::index(int(e.payload())); break;
+      case scalar::Op::Size: out = Form::size(int(e.payload())); break;
+      case scalar::Op::Add: if (both) out = *arg(0) + *arg(1); break;
+      case scalar::Op::Sub: if (both) out = *arg(0) - *arg(1); break;
+      case scalar::Op::Mul: if (factor && std::abs(*factor) < kSmall) out = *arg(0) * *arg(1); break;
+      case scalar::Op::FloorDiv: if (both && !arg(0)->uses(AtomKind::Floor) && arg(1)->constant() && *arg(1)->constant() > 0) out = Form::floor_div(*arg(0), *arg(1)); break;
+      default: break;
+    }
+    if (!out) continue;
+    for (const view::Term& t : out->terms()) {
+      if (std::abs(t.coefficient) >= kSmall) {
+        out.reset();
+        break;
+      }
+    }
+  }
+  const std::optional<Form>& form = forms[root.index()];
+  return form ? expression_of(*form, root.arena()) : root;
+}
+
+// min and max of bounds, each operand once.
+void list_operands(Expr e, scalar::Op op, std::vector<Expr>& out) {
+  std::vector<Expr> todo{e};
+  while (!todo.empty()) {
+    const Expr x = todo.back();
+    todo.pop_back();
+    if (x.is(op)) {
+      todo.push_back(x.arg(1));
+      todo.push_back(x.arg(0));
+    } else if (std::find(out.begin(), out.end(), x) == out.end()) {
+      out.push_back(x);
+    }
+  }
+}
+
+Expr extreme_of(scalar::Op op, Expr a, Expr b) {
+  std::vector<Expr> operands;
+  list_operands(a, op, operands);
+  list_operands(b, op, operands);
+  Expr out = operands[0];
+  for (size_t i = 1; i < operands.size(); ++i) out = scalar::binary(op, out, operands[i]);
+  return out;
+}
+Expr least(Expr a, Expr b) { return extreme_of(scalar::Op::Min, a, b); }
+Expr most(Expr a, Expr b) { return extreme_of(scalar::Op::Max, a, b); }
 
 // ---- what a loop's body does ----
 
@@ -132,9 +194,11 @@ class LoopClipper {
 
   Block run() {
     For clipped = loop_;
+    clipped.begin = tidy(clipped.begin);
+    clipped.end = tidy(clipped.end);
     if (const auto active = active_range()) {
       if (active->low) clipped.begin = from(clipped.begin, *active->low);
-      if (active->high) clipped.end = scalar::min(clipped.end, *active->high + scalar::i64(arena_, 1));
+      if (active->limit) clipped.end = least(clipped.end, *active->limit);
     }
     const auto full = statements_ <= kLargestBody ? full_range() : std::nullopt;
     if (!full) return {Stmt(std::move(clipped))};
@@ -145,7 +209,7 @@ class LoopClipper {
   // The first value of the loop that is at least `low`.
   Expr from(Expr begin, Expr low) const {
     const Expr step = scalar::i64(arena_, loop_.step);
-    if (loop_.step == 1) return scalar::max(begin, low);
+    if (loop_.step == 1) return most(begin, low);
     const Expr gap = scalar::max(scalar::i64(arena_, 0), low - begin);
     return begin + scalar::binary(scalar::Op::FloorDiv, gap + scalar::i64(arena_, loop_.step - 1), step) * step;
   }
@@ -156,21 +220,21 @@ class LoopClipper {
     if (full.low) {
       For before = clipped;
       const Expr first = from(begin, *full.low);
-      before.end = scalar::min(clipped.end, first);
+      before.end = least(clipped.end, first);
       out.push_back(before);
       begin = first;
     }
     For middle = clipped;
     middle.begin = begin;
-    if (full.high) middle.end = scalar::min(clipped.end, *full.high + scalar::i64(arena_, 1));
+    if (full.limit) middle.end = least(clipped.end, *full.limit);
     middle.body = edit(std::move(middle.body), [&](Stmt s) {
       unmask(s);
       return Block{std::move(s)};
     });
     out.push_back(middle);
-    if (full.high) {
+    if (full.limit) {
       For after = clipped;
-      after.begin = from(begin, *full.high + scalar::i64(arena_, 1));
+      after.begin = from(begin, *full.limit);
       out.push_back(after);
     }
     return out;
@@ -206,19 +270,19 @@ class LoopClipper {
     if (!coefficient || *coefficient == 0) return std::nullopt;
     Interval out;
     if (*coefficient > 0) out.low = expression_of(Form::ceil_div(-split->rest, Form(*coefficient)), arena_);
-    else out.high = expression_of(Form::floor_div(split->rest, Form(-*coefficient)), arena_);
+    else out.limit = expression_of(Form::floor_div(split->rest, Form(-*coefficient)) + Form(1), arena_);
     return out;
   }
 
   static void meet(std::optional<Expr>& bound, const std::optional<Expr>& other, bool low) {
     if (!other) return;
     if (!bound) bound = other;
-    else if (!(*bound == *other)) bound = low ? scalar::max(*bound, *other) : scalar::min(*bound, *other);
+    else if (!(*bound == *other)) bound = low ? most(*bound, *other) : least(*bound, *other);
   }
   static void join(std::optional<Expr>& bound, const std::optional<Expr>& other, bool low) {
     if (!bound) return;
     if (!other) bound.reset();
-    else if (!(*bound == *other)) bound = low ? scalar::min(*bound, *other) : scalar::max(*bound, *other);
+    else if (!(*bound == *other)) bound = low ? least(*bound, *other) : most(*bound, *other);
   }
 
   // The values of the loop's variable outside which the domain is empty.
@@ -229,18 +293,18 @@ class LoopClipper {
       for (const view::Constraint& k : c) {
         for (const bool negated : {false, true}) {  // form == 0 is form >= 0 and -form >= 0
           if (negated && k.relation != view::Relation::Zero) continue;
-          const auto most = extreme(negated ? -k.form : k.form, g.ranges, true);
-          const auto one = most ? solve(*most) : std::nullopt;
+          const auto largest = extreme(negated ? -k.form : k.form, g.ranges, true);
+          const auto one = largest ? solve(*largest) : std::nullopt;
           if (!one) continue;
           meet(all.low, one->low, true);
-          meet(all.high, one->high, false);
+          meet(all.limit, one->limit, false);
         }
       }
       if (!hull) {
         hull = all;
       } else {
         join(hull->low, all.low, true);
-        join(hull->high, all.high, false);
+        join(hull->limit, all.limit, false);
       }
     }
     return hull ? *hull : Interval{};  // a domain that never holds is left to whoever wrote it
@@ -265,7 +329,7 @@ class LoopClipper {
       effect(s, true);
       for (const Block* body : bodies(s)) visit(*body, [&](const Stmt& inner) { effect(inner, false); });
     }
-    if (!possible_ || !effects_ || (!effects_->low && !effects_->high)) return std::nullopt;
+    if (!possible_ || !effects_ || (!effects_->low && !effects_->limit)) return std::nullopt;
     return effects_;
   }
 
@@ -298,7 +362,7 @@ class LoopClipper {
       effects_ = i;
     } else {
       join(effects_->low, i.low, true);
-      join(effects_->high, i.high, false);
+      join(effects_->limit, i.limit, false);
     }
   }
 
@@ -365,7 +429,7 @@ class LoopClipper {
         if (!one) continue;
         if (!out) out.emplace();
         meet(out->low, one->low, true);
-        meet(out->high, one->high, false);
+        meet(out->limit, one->limit, false);
       }
     });
     return out;

@@ -116,6 +116,23 @@ TEST(ClipLoops, AZeroTileMakesAnEmptyProduct) {
   expect_same(before);
 }
 
+TEST(ClipLoops, BoundsMayComeFromLetsAndBeNegative) {
+  const Program before = parsed(rows(
+      "      reduce (i < 4) over (j < 3) by sum[f32] accumulate where t*3 + j < n and t*3 + j < M and x*4 + i < N {\n"
+      "        element a[x*4 + i, t*3 + j]\n        state acc[i]\n      }\n",
+      "    let n = N - x*5 - 2\n"));
+  EXPECT_EQ(loops(clip_loops(before)), 2u);
+  expect_same(before);
+}
+
+TEST(ClipLoops, ALimitThatTheLoopHasAlreadyIsNotRepeated) {
+  const std::string text = print(clip_loops(parsed(rows(
+      "      reduce (i < 4) over (j < 3) by sum[f32] accumulate where t*3 + j < M and x*4 + i < N {\n"
+      "        element a[x*4 + i, t*3 + j]\n        state acc[i]\n      }\n"))));
+  EXPECT_NE(text.find("for t in 0 .. min((M + 2) // 3, M // 3) {"), std::string::npos) << text;
+  EXPECT_NE(text.find("for t in max(0, M // 3) .. (M + 2) // 3 {"), std::string::npos) << text;
+}
+
 TEST(ClipLoops, RandomDomains) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
