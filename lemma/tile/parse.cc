@@ -64,6 +64,7 @@ class ProgramParser {
 
   Result<void> declare(const Token& token, Meaning meaning) {
     if (!token.quoted && is_reserved(token.text)) return source_.error(token.place, "the word `" + token.text + "` is not free to be a name");
+    terms_.scope.remove_dormant(token.text);
     if (terms_.scope.add(token.text, std::move(meaning))) return {};
     return source_.error(token.place, "the name `" + token.text + "` is taken", "choose another name: nothing shadows");
   }
@@ -286,7 +287,7 @@ class ProgramParser {
         return cursor_.found("strides, panels, interleave or pad");
       }
     }
-    LEMMA_TRY_VOID(declare(t, BufferName{int(program_.buffers.size())}));
+    LEMMA_TRY_VOID(declare(t, BufferName{int(program_.buffers.size()), false}));
     program_.buffers.push_back(std::move(b));
     return {};
   }
@@ -315,7 +316,7 @@ class ProgramParser {
       }
     }
     LEMMA_TRY(k.body, block());
-    terms_.scope.release(mark);
+    terms_.scope.release_keeping_buffers(mark);
     program_.kernels.push_back(std::move(k));
     return {};
   }
@@ -335,14 +336,7 @@ class ProgramParser {
       out.push_back(*std::move(stmt));
       LEMMA_TRY_VOID(end_of_line());
     }
-    // Declared buffers outlive their block in the text: a second block may allocate one again.
-    std::vector<std::pair<std::string, int>> buffers;
-    for (size_t i = mark; i < terms_.scope.names().size(); ++i) {
-      const std::string& n = terms_.scope.names()[i];
-      if (const auto* b = std::get_if<BufferName>(terms_.scope.find(n))) buffers.push_back({n, b->buffer});
-    }
-    terms_.scope.release(mark);
-    for (const auto& b : buffers) terms_.scope.add(b.first, BufferName{b.second});
+    terms_.scope.release_keeping_buffers(mark);
     --depth_;
     return out;
   }
@@ -429,19 +423,8 @@ class ProgramParser {
     const size_t mark = terms_.scope.mark();
     LEMMA_TRY(s.var, bind(t));
     LEMMA_TRY(s.body, block());
-    release_keeping_buffers(mark);
+    terms_.scope.release_keeping_buffers(mark);
     return Stmt(std::move(s));
-  }
-
-  // The loop's variable leaves; buffers that its body declared stay.
-  void release_keeping_buffers(size_t mark) {
-    std::vector<std::pair<std::string, int>> buffers;
-    for (size_t i = mark; i < terms_.scope.names().size(); ++i) {
-      const std::string& n = terms_.scope.names()[i];
-      if (const auto* b = std::get_if<BufferName>(terms_.scope.find(n))) buffers.push_back({n, b->buffer});
-    }
-    terms_.scope.release(mark);
-    for (const auto& b : buffers) terms_.scope.add(b.first, BufferName{b.second});
   }
 
   Result<Stmt> alloc(Space space) {

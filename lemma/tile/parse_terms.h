@@ -2,9 +2,11 @@
 // parser.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -15,7 +17,10 @@ namespace lemma::tile {
 
 // What a name stands for.
 struct SizeName { int size; };
-struct BufferName { int buffer; };
+struct BufferName {
+  int buffer;
+  bool dormant = false;  // its block has ended: it can be allocated again, and the name may be taken
+};
 struct VariableName { Var variable; };
 struct ReadName { int read; };
 struct DefinitionName { scalar::Expr value; };
@@ -29,6 +34,23 @@ class Scope {
   const Meaning* find(const std::string& name) const {
     const auto it = names_.find(name);
     return it == names_.end() ? nullptr : &it->second;
+  }
+  // Frees the name of a buffer whose block has ended.
+  void remove_dormant(const std::string& name) {
+    const auto it = names_.find(name);
+    const auto* buffer = it == names_.end() ? nullptr : std::get_if<BufferName>(&it->second);
+    if (!buffer || !buffer->dormant) return;
+    names_.erase(it);
+    order_.erase(std::find(order_.begin(), order_.end(), name));
+  }
+  // As release, but buffers stay, dormant.
+  void release_keeping_buffers(size_t mark) {
+    std::vector<std::pair<std::string, int>> buffers;
+    for (size_t i = mark; i < order_.size(); ++i) {
+      if (const auto* b = std::get_if<BufferName>(find(order_[i]))) buffers.push_back({order_[i], b->buffer});
+    }
+    release(mark);
+    for (const auto& b : buffers) add(b.first, BufferName{b.second, true});
   }
   size_t mark() const { return order_.size(); }
   void release(size_t mark) {
