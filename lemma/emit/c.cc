@@ -57,6 +57,7 @@ class UnitWriter {
   std::string source(const std::string& exported) {
     for (const tile::Kernel& k : p_.kernels) kernels_.push_back(kernel(k));
     std::string body = environment();
+    for (const std::string& tile : unit_.tiles) body += tile + "\n";
     for (const KernelText& k : kernels_) body += k.text;
     unit_.out = Writer();
     sizes_function();
@@ -132,16 +133,19 @@ class UnitWriter {
     all.insert(all.end(), unit_.temporaries.begin(), unit_.temporaries.end());
     int64_t stack = 0;
     for (const LocalBuffer& b : all) {
+      const std::string unused = "(void)" + b.name + ";";
       const std::string type = c_type(b.type);
       const auto n = b.count.constant();
       const int64_t bytes = n ? (scalar::bytes(b.type, std::max<int64_t>(*n, 1)) + 63) / 64 * 64 : kStackBytes + 1;
       if (stack + bytes <= kStackBytes) {
         stack += bytes;
         w.line("LM_ALIGN " + type + " " + b.name + "[" + std::to_string(bytes * 8 / std::max(8, scalar::bits(b.type))) + "];");
+        w.line(unused);
         continue;
       }
       const std::string size = "lm_round_up(" + bytes_text(unit_, b.count, b.type) + ", 64)";
       w.line(type + "* LM_RESTRICT const " + b.name + " = (" + type + "*)LM_ALIGNED(lm_local);");
+      w.line(unused);
       w.line("lm_local += " + size + ";");
       out.local_bytes += (out.local_bytes.empty() ? "" : " + ") + size;
       out.any_local = true;

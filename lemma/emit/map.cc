@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lemma/emit/body.h"
+#include "lemma/emit/pack.h"
 #include "lemma/emit/statements.h"
 #include "lemma/emit/store.h"
 #include "lemma/emit/value.h"
@@ -177,6 +178,16 @@ void lane_map(Unit& unit, const MapText& text, const MapPlan& plan) {
   unit.out.close(int(plan.outer.size()));
 }
 
+// Whether the store's columns may still be split into panels: a column variable as wide as a panel already has been.
+bool unpacked(const tile::Map& map, const Unit& unit) {
+  if (map.stores.size() != 1 || map.stores[0].to.coords.empty()) return false;
+  const Access& to = map.stores[0].to;
+  const tile::Buffer& buffer = unit.buffer(to.buffer);
+  if (buffer.layout.kind != tile::LayoutKind::Panels) return false;
+  const Form panel = unit.simplify(Form::floor_div(to.coords.back(), Form(buffer.layout.width)));
+  return panel.uses(view::AtomKind::Floor) || panel.is_constant();
+}
+
 }  // namespace
 
 void emit_map(Unit& unit, const tile::Map& map) {
@@ -191,6 +202,7 @@ void emit_map(Unit& unit, const tile::Map& map) {
   }
   if (!map.comment.empty()) unit.out.line("/* " + map.comment + " */");
   for (const Range& r : map.points) note_range(unit, r);
+  if (unpacked(map, unit) && emit_packing(unit, map)) return;
   const MapPlan plan = plan_map(unit, map, text.body);
   if (plan.lanes) lane_map(unit, text, plan);
   else scalar_map(unit, text, plan);

@@ -80,6 +80,7 @@ std::string prelude_for(std::string_view text, int vector_bytes) {
   Table table;
   for (const Piece& p : basic_pieces()) table.add(p);
   for (const Piece& p : math_pieces()) table.add(p);
+  for (const Piece& p : product_pieces()) table.add(p);
 
   std::vector<std::string> todo = words(text);
   while (!todo.empty()) {

@@ -40,6 +40,10 @@ std::string_view prelude_head() {
 #else
 #define LM_UNROLL
 #endif
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wunknown-warning-option"
+#pragma clang diagnostic ignored "-Wbitwise-instead-of-logical"
+#endif
 #if defined(LM_BYTES)
 #define LM_LANES (LM_BYTES / 4)
 typedef float lm_vf __attribute__((vector_size(LM_BYTES)));

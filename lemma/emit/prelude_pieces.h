@@ -14,6 +14,7 @@ struct Piece {
 
 std::span<const Piece> basic_pieces();   // types, conversions, integer and storage functions
 std::span<const Piece> math_pieces();    // elementary functions
+std::span<const Piece> product_pieces(); // register tiles
 std::string_view prelude_head();         // lane count and vector types; takes LM_MAX_BYTES
 
 }  // namespace lemma::emit

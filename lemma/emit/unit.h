@@ -48,6 +48,7 @@ class Unit {
 
   Writer out;                                // of the kernel being written
   std::vector<std::string> messages;
+  std::set<std::string> tiles;               // definitions of register tiles that kernels call
   std::set<int> used_sizes, used_buffers;    // by the kernel being written
   std::vector<LocalBuffer> temporaries;      // of the kernel being written
   scalar::Arena arena;                       // for expressions made while emitting
