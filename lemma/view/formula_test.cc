@@ -7,7 +7,6 @@
 namespace lemma::view {
 namespace {
 
-using test::below;
 using test::Point;
 using test::Random;
 
@@ -15,37 +14,10 @@ const Form i = Form::index(0), j = Form::index(1), S = Form::size(0);
 
 std::string text(const Formula& f) { return print(f, test::plain_names()); }
 
-// A random formula beside its meaning.
-struct Meant {
-  Formula formula;
-  std::function<bool(const Point&)> meaning;
-};
-
-Meant random_formula(Random& random, int operations) {
-  std::vector<Meant> pool;
-  for (int k = 0; k < 3; ++k) {
-    const test::Meant f = test::random_form(random, 1);
-    const auto g = f.meaning;
-    if (below(random, 3) == 0) pool.push_back({Formula::zero(f.form), [g](const Point& p) { return g(p) == 0; }});
-    else pool.push_back({Formula::non_negative(f.form), [g](const Point& p) { return g(p) >= 0; }});
-  }
-  for (int k = 0; k < operations; ++k) {
-    const Meant a = pool[size_t(below(random, int(pool.size())))], b = pool[pool.size() - 1];
-    const auto f = a.meaning, g = b.meaning;
-    switch (below(random, 3)) {
-      case 0: pool.push_back({a.formula && b.formula, [f, g](const Point& p) { return f(p) && g(p); }}); break;
-      case 1: pool.push_back({a.formula || b.formula, [f, g](const Point& p) { return f(p) || g(p); }}); break;
-      default: pool.push_back({!a.formula, [f](const Point& p) { return !f(p); }});
-    }
-    if (pool.back().formula.cases().size() > 30) pool.pop_back();
-  }
-  return pool.back();
-}
-
 TEST(Formula, AlgebraMeansWhatItSays) {
   for (uint64_t seed = 1; seed <= 1500; ++seed) {
     Random random(seed);
-    const Meant m = random_formula(random, 4);
+    const test::MeantFormula m = test::random_formula(random, 4);
     for (int k = 0; k < 30; ++k) {
       const Point p = test::random_point(random);
       ASSERT_EQ(m.formula.evaluate(p), m.meaning(p)) << "seed " << seed << ": " << text(m.formula);
@@ -56,7 +28,7 @@ TEST(Formula, AlgebraMeansWhatItSays) {
 TEST(Formula, SubstitutionIsComposition) {
   for (uint64_t seed = 1; seed <= 600; ++seed) {
     Random random(seed);
-    const Meant m = random_formula(random, 3);
+    const test::MeantFormula m = test::random_formula(random, 3);
     const test::Meant by = test::random_form(random, 2);
     const Formula out = m.formula.map_indices([&](int id) { return id == 0 ? by.form : Form::index(id); });
     for (int k = 0; k < 15; ++k) {

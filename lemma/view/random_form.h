@@ -85,6 +85,33 @@ inline Meant random_form(Random& random, int operations, bool data = true) {
   return pool.back();
 }
 
+// A random formula beside its meaning.
+struct MeantFormula {
+  Formula formula;
+  std::function<bool(const Point&)> meaning;
+};
+
+inline MeantFormula random_formula(Random& random, int operations) {
+  std::vector<MeantFormula> pool;
+  for (int k = 0; k < 3; ++k) {
+    const Meant f = random_form(random, 1);
+    const auto g = f.meaning;
+    if (below(random, 3) == 0) pool.push_back({Formula::zero(f.form), [g](const Point& p) { return g(p) == 0; }});
+    else pool.push_back({Formula::non_negative(f.form), [g](const Point& p) { return g(p) >= 0; }});
+  }
+  for (int k = 0; k < operations; ++k) {
+    const MeantFormula a = pool[size_t(below(random, int(pool.size())))], b = pool[pool.size() - 1];
+    const auto f = a.meaning, g = b.meaning;
+    switch (below(random, 3)) {
+      case 0: pool.push_back({a.formula && b.formula, [f, g](const Point& p) { return f(p) && g(p); }}); break;
+      case 1: pool.push_back({a.formula || b.formula, [f, g](const Point& p) { return f(p) || g(p); }}); break;
+      default: pool.push_back({!a.formula, [f](const Point& p) { return !f(p); }});
+    }
+    if (pool.back().formula.cases().size() > 30) pool.pop_back();
+  }
+  return pool.back();
+}
+
 inline Names plain_names() {
   return {[](int i) { return std::string(1, char('i' + i)); }, [](int s) { return std::string(1, char('S' + s)); },
           [](int d) { return "d" + std::to_string(d); }};
