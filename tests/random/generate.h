@@ -1,35 +1,26 @@
-// Random programs in the language, from a seed: maps with odd reads (shifted, reversed, guarded, gathered), reductions and
-// scans over conditions, prelude functions, values that exist on a part of their points.
+// Test library: random graphs from a seed, over the constructs of the graph: maps, reductions by every library monoid,
+// scans, domains, guarded and gathered reads, broadcasts, transposes, windows, several outputs, symbolic sizes, and the
+// texts that rewrites look for (weights by shifted exponentials, moments, distances, masks).
 //
-// Values stay near 1 in size, and only inputs are compared with one another, so that rounding can move no result far: the
-// compiled program must agree with the oracle to a few roundings.
+// Every graph is valid, its outputs are total, and its values stay moderate, so that two evaluations in different orders
+// agree to about 1e-9. The same options give the same graph on every machine.
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "lemma/tensor/graph.h"
 
-namespace lemma::random_programs {
+namespace lemma::random_graphs {
 
-struct Equation {
-  std::string name;                  // what it defines
-  std::string text;
-  std::vector<size_t> reads;         // earlier equations
+struct GenerateOptions {
+  uint64_t seed = 1;
+  int steps = 5;             // constructs, some of several nodes
+  bool scans = true;
+  bool gathers = true;
+  bool integers = true;
+  bool symbolic = false;     // extents are sizes
 };
 
-struct Program {
-  std::string declarations;          // sizes and inputs
-  std::vector<Equation> equations;
-  std::vector<size_t> outputs;       // equations
-  std::vector<tensor::Binding> sizes;
-};
+tensor::Graph generate(const GenerateOptions& options);
 
-Program generate(uint64_t seed);
-
-// The program's text with these outputs, without the equations that none of them needs.
-std::string print(const Program& program, const std::vector<size_t>& outputs);
-inline std::string print(const Program& program) { return print(program, program.outputs); }
-
-}  // namespace lemma::random_programs
+}  // namespace lemma::random_graphs

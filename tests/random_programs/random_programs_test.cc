@@ -10,7 +10,7 @@
 
 #include "lemma/runtime/host.h"
 #include "lemma/runtime/random.h"
-#include "tests/random/generate.h"
+#include "tests/random_programs/generate.h"
 #include "tests/support/programs.h"
 
 namespace lemma::random_programs {
