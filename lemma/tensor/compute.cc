@@ -298,7 +298,9 @@ class Compute {
     std::vector<Scalar> identity(size_t(evaluator_->state_size()));
     evaluator_->identity(identity.data());
     std::vector<Scalar*> states, elements;
-    std::vector<std::vector<Scalar>> lifted(size_t(components_), std::vector<Scalar>(size_t(Batch::kCapacity)));
+    std::vector<std::vector<Scalar>> lifted;
+    lifted.resize(size_t(components_));
+    for (std::vector<Scalar>& column : lifted) column.resize(size_t(Batch::kCapacity));
     for (int c = 0; c < components_; ++c) {
       states_.push_back(std::vector<Scalar>(size_t(points_), identity[size_t(c)]));
       states.push_back(states_.back().data());

@@ -16,7 +16,7 @@ using scalar::Scalar;
 class Writer {
  public:
   Writer(const Graph& graph, const Scatter& node, const StoredNodes& sources, Arithmetic arithmetic)
-      : graph_(graph), node_(node), sources_(sources), arithmetic_(arithmetic),
+      : node_(node), sources_(sources), arithmetic_(arithmetic),
         frame_(frame_of(node.name, node.indices, node.span)),
         batch_(frame_, plan_reads(graph, node.indices, node.reads, sources), size_values(graph)) {
     for (const view::Form& f : node.coords) coords_.push_back(Coordinate(f));
@@ -142,7 +142,6 @@ class Writer {
     }
   }
 
-  const Graph& graph_;
   const Scatter& node_;
   const StoredNodes& sources_;
   Arithmetic arithmetic_;
