@@ -87,39 +87,51 @@ class Registers {
 
 }  // namespace
 
+namespace {
+
+// The nodes of a program in order, and for each the step after which its slot is free (roots keep theirs).
+struct Order {
+  std::vector<Expr> nodes;
+  std::unordered_map<uint32_t, size_t> position;
+  std::vector<size_t> last;
+
+  explicit Order(std::span<const Expr> roots) : nodes(reachable(roots)), last(nodes.size(), 0) {
+    position.reserve(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i) position[nodes[i].index()] = i;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      for (Expr a : nodes[i].args()) last[at(a)] = i;
+    }
+    for (Expr root : roots) keep(at(root));
+  }
+  size_t at(Expr e) const { return position.at(e.index()); }
+  void keep(size_t i) { last[i] = nodes.size(); }
+};
+
+}  // namespace
+
 BatchProgram BatchProgram::compile(std::span<const Expr> roots, Arithmetic arithmetic) {
   const bool single = arithmetic == Arithmetic::Single;
   BatchProgram program;
-  const std::vector<Expr> order = reachable(roots);
-  std::unordered_map<uint32_t, int> position;  // of a node in `order`
-  position.reserve(order.size());
-  for (size_t i = 0; i < order.size(); ++i) position[order[i].index()] = int(i);
+  Order order(roots);
+  std::vector<int> slot(order.nodes.size(), -1);
 
-  // The step after which a node's slot is free; roots and constants keep theirs.
-  std::vector<int> last(order.size(), -1);
-  for (size_t i = 0; i < order.size(); ++i) {
-    for (Expr a : order[i].args()) last[size_t(position.at(a.index()))] = int(i);
-  }
-  for (Expr root : roots) last[size_t(position.at(root.index()))] = int(order.size());
-
-  std::vector<int> slot(order.size(), -1);
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (is_leaf(order[i].op()) && !order[i].is_const()) {
-      slot[i] = int(program.leaves_.size());
-      program.leaves_.push_back({order[i].op(), int(order[i].payload()), order[i].kind()});
-    }
+  // Leaves are the caller's columns, constants keep their slots; the rest share.
+  for (size_t i = 0; i < order.nodes.size(); ++i) {
+    const Expr e = order.nodes[i];
+    if (!is_leaf(e.op()) || e.is_const()) continue;
+    slot[i] = int(program.leaves_.size());
+    program.leaves_.push_back({e.op(), int(e.payload()), e.kind()});
   }
   Registers registers(int(program.leaves_.size()));
-  for (size_t i = 0; i < order.size(); ++i) {
-    const Expr e = order[i];
-    if (e.is_const()) {
-      slot[i] = registers.take();
-      last[i] = int(order.size());
-      program.constants_.push_back({slot[i], value_of(e)});
-    }
+  for (size_t i = 0; i < order.nodes.size(); ++i) {
+    const Expr e = order.nodes[i];
+    if (!e.is_const()) continue;
+    slot[i] = registers.take();
+    program.constants_.push_back({slot[i], value_of(e)});
+    order.keep(i);
   }
-  for (size_t i = 0; i < order.size(); ++i) {
-    const Expr e = order[i];
+  for (size_t i = 0; i < order.nodes.size(); ++i) {
+    const Expr e = order.nodes[i];
     if (e.is_const()) continue;
     if (is_leaf(e.op())) {
       if (single && e.kind() == Kind::F32) {
@@ -127,23 +139,22 @@ BatchProgram BatchProgram::compile(std::span<const Expr> roots, Arithmetic arith
         slot[i] = registers.take();
         program.steps_.push_back({round_column, 0, slot[i], {raw, 0, 0}, 1});
       } else {
-        last[i] = int(order.size());  // leaf slots are the caller's columns
+        order.keep(i);
       }
       continue;
     }
     Step step{kernel(e.op(), e.kind(), operand_kind(e), single), e.payload(), registers.take(), {}, int(e.args().size())};
     for (size_t k = 0; k < e.args().size(); ++k) {
-      const size_t p = size_t(position.at(e.arg(k).index()));
+      const size_t p = order.at(e.arg(k));
       step.args[k] = slot[p];
-      if (last[p] == int(i)) {
-        registers.give_back(slot[p]);
-        last[p] = -1;  // given back once, though it may stand twice among the operands
-      }
+      if (order.last[p] != i) continue;
+      registers.give_back(slot[p]);
+      order.keep(p);  // given back once, though it may stand twice among the operands
     }
     slot[i] = step.out;
     program.steps_.push_back(step);
   }
-  for (Expr root : roots) program.roots_.push_back(slot[size_t(position.at(root.index()))]);
+  for (Expr root : roots) program.roots_.push_back(slot[order.at(root)]);
   program.slots_ = registers.count();
   return program;
 }

@@ -1,7 +1,5 @@
 #include "lemma/scalar/eval.h"
 
-#include <pthread.h>
-
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -10,6 +8,8 @@
 
 #include "lemma/scalar/print.h"
 #include "lemma/scalar/random_expr.h"
+#include "lemma/scalar/simplify.h"
+#include "lemma/scalar/small_stack.h"
 
 namespace lemma::scalar {
 namespace {
@@ -199,23 +199,8 @@ TEST(Eval, BatchOfConstantsAndOfNothing) {
   EXPECT_EQ(results[0].data, nullptr);
 }
 
-// Runs f on a thread with a 512 KiB stack.
-void on_small_stack(void (*f)()) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 512 * 1024);
-  pthread_t thread;
-  void* (*const call)(void*) = [](void* g) -> void* {
-    reinterpret_cast<void (*)()>(g)();
-    return nullptr;
-  };
-  ASSERT_EQ(pthread_create(&thread, &attributes, call, reinterpret_cast<void*>(f)), 0);
-  pthread_join(thread, nullptr);
-  pthread_attr_destroy(&attributes);
-}
-
 TEST(Eval, ALongChainNeedsNoStackAndLinearTime) {
-  on_small_stack([] {
+  test::on_small_stack([] {
     Arena arena;
     Expr e = arg(arena, Kind::F64, 0);
     const Expr x = e;
@@ -233,10 +218,11 @@ TEST(Eval, ALongChainNeedsNoStackAndLinearTime) {
     EXPECT_NEAR(result.data[0].f, 2, 1e-9);
     const Printed printed = print_with_lets({&e, 1}, plain_names());
     EXPECT_GT(printed.lets.size(), 1000u);
+    EXPECT_NEAR(evaluate(simplify(e, Claim::Real), leaves).f, 2, 1e-9);
     Arena other;
     const Expr copy = import(e, other);
     EXPECT_EQ(copy.index() + 1, other.size());
-    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 10.0);
+    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 60.0);
   });
 }
 

@@ -9,6 +9,8 @@ namespace {
 constexpr double kMagnitude = 0x1p60;
 constexpr int kDepth = 48;
 constexpr double kAtoms = 4096;
+constexpr size_t kCases = 64;
+constexpr double kWork = 512;   // cases before they are joined
 
 std::optional<Form> small(Form form) {
   if (!is_small(form)) return std::nullopt;
@@ -80,6 +82,35 @@ std::optional<Form> checked_mod(const Form& a, const Form& b) {
 std::optional<Form> checked_ceil_div(const Form& a, const Form& b) {
   if (!may_divide(a, b) || norm(a) + norm(b) + 1 >= kMagnitude) return std::nullopt;
   return small(Form::ceil_div(a, b));
+}
+
+namespace {
+std::optional<Formula> bounded(Formula f) {
+  if (f.cases().size() > kCases) return std::nullopt;
+  return f;
+}
+}  // namespace
+
+std::optional<Formula> checked_and(const Formula& a, const Formula& b) {
+  if (double(a.cases().size()) * double(b.cases().size()) > kWork) return std::nullopt;
+  return bounded(a && b);
+}
+
+std::optional<Formula> checked_or(const Formula& a, const Formula& b) {
+  if (a.cases().size() + b.cases().size() > 2 * kCases) return std::nullopt;
+  return bounded(a || b);
+}
+
+// Negating n cases of k constraints can give k^n.
+std::optional<Formula> checked_not(const Formula& a) {
+  double cases = 1;
+  for (const Conjunction& c : a.cases()) {
+    double choices = 0;
+    for (const Constraint& k : c) choices += k.relation == Relation::Zero ? 2 : 1;
+    cases *= std::max(choices, 1.0);
+    if (cases > kWork) return std::nullopt;
+  }
+  return bounded(!a);
 }
 
 }  // namespace lemma::view

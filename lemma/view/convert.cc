@@ -14,8 +14,6 @@ using scalar::Expr;
 using scalar::Kind;
 using scalar::Op;
 
-constexpr size_t kMaxCases = 64;
-
 // ---- To expressions ----
 
 class Writer {
@@ -85,33 +83,16 @@ struct Known {
   std::optional<Formula> formula;
 };
 
-std::optional<Formula> bounded(Formula f) {
-  if (f.cases().size() > kMaxCases) return std::nullopt;
-  return f;
-}
-
-// Negating n cases of k constraints can give k^n.
-std::optional<Formula> negated(const Formula& f) {
-  double cases = 1;
-  for (const Conjunction& c : f.cases()) {
-    size_t choices = 0;
-    for (const Constraint& k : c) choices += k.relation == Relation::Zero ? 2 : 1;
-    cases *= double(choices == 0 ? 1 : choices);
-    if (cases > 4096) return std::nullopt;
-  }
-  return bounded(!f);
-}
-
 std::optional<Formula> both(const std::optional<Formula>& a, const std::optional<Formula>& b) {
   if (!a || !b) return std::nullopt;
-  return bounded(*a && *b);
+  return checked_and(*a, *b);
 }
 std::optional<Formula> either(const std::optional<Formula>& a, const std::optional<Formula>& b) {
   if (!a || !b) return std::nullopt;
-  return bounded(*a || *b);
+  return checked_or(*a, *b);
 }
 std::optional<Formula> choose(const Formula& c, const Formula& a, const Formula& b) {
-  const std::optional<Formula> off = negated(c);
+  const std::optional<Formula> off = checked_not(c);
   if (!off) return std::nullopt;
   return either(both(c, a), both(*off, b));
 }
@@ -188,7 +169,7 @@ class Reader {
     if (!d) return std::nullopt;
     switch (e.op()) {
       case Op::Eq: return Formula::zero(*d);
-      case Op::Ne: return negated(Formula::zero(*d));
+      case Op::Ne: return checked_not(Formula::zero(*d));
       case Op::Lt: return Formula::non_negative(*d - Form(1));
       default: return Formula::non_negative(*d);
     }
@@ -203,7 +184,7 @@ class Reader {
       }
       case Op::Cast: {
         const Known& a = at(e, 0);
-        return a.form ? negated(Formula::zero(*a.form)) : std::nullopt;
+        return a.form ? checked_not(Formula::zero(*a.form)) : std::nullopt;
       }
       default: break;
     }
@@ -217,7 +198,7 @@ class Reader {
 
   std::optional<Formula> logic(Expr e) const {
     const Formula& a = *at(e, 0).formula;
-    if (e.is(Op::Not)) return negated(a);
+    if (e.is(Op::Not)) return checked_not(a);
     if (e.args().size() < 2) return std::nullopt;
     const Formula& b = *at(e, 1).formula;
     switch (e.op()) {
@@ -225,7 +206,7 @@ class Reader {
       case Op::Or: case Op::Max: return either(a, b);
       case Op::Select: return choose(a, b, *at(e, 2).formula);
       case Op::Eq: case Op::Ne: case Op::Xor: {
-        const auto off = negated(b);
+        const auto off = checked_not(b);
         if (!off) return std::nullopt;
         return e.is(Op::Eq) ? choose(a, b, *off) : choose(a, *off, b);
       }

@@ -4,6 +4,7 @@
 
 #include "lemma/scalar/eval.h"
 #include "lemma/scalar/print.h"
+#include "lemma/scalar/small_stack.h"
 #include "lemma/view/checked.h"
 #include "lemma/view/random_form.h"
 
@@ -121,6 +122,16 @@ TEST(Convert, RefusesWhatCouldDiffer) {
   EXPECT_FALSE(formula_from_expr(scalar::present(arena, 0), read));
 }
 
+TEST(Convert, ALongChainNeedsNoStack) {
+  scalar::test::on_small_stack([] {
+    Arena arena;
+    const Expr i = scalar::index(arena, 0);
+    Expr sum = i;
+    for (int k = 0; k < 200000; ++k) sum = sum + (k % 2 ? i : scalar::i64(arena, 1));
+    EXPECT_EQ(*from_expr(sum), Form(100001) * Form::index(0) + 100000);
+  });
+}
+
 TEST(Convert, HugeTextIsRefusedNotFatal) {
   Arena arena;
   const Expr i = scalar::index(arena, 0), j = scalar::index(arena, 1);
@@ -135,6 +146,23 @@ TEST(Convert, HugeTextIsRefusedNotFatal) {
   EXPECT_FALSE(from_expr(power));
   EXPECT_FALSE(from_expr(nest));
   EXPECT_EQ(*from_expr(sum), Form(1 + 4999 * 2500) * Form::index(0));
+}
+
+TEST(Checked, FormulasStayBounded) {
+  std::optional<Formula> all = Formula::always(), any = Formula::never();
+  int refused = 0;
+  for (int k = 0; k < 40; ++k) {
+    const Formula two = Formula::zero(Form::index(2 * k)) || Formula::zero(Form::index(2 * k + 1));
+    const Formula pair = Formula::zero(Form::index(2 * k)) && Formula::zero(Form::index(2 * k + 1));
+    all = all ? checked_and(*all, two) : std::nullopt;
+    any = any ? checked_or(*any, pair) : std::nullopt;
+    if (any) refused += !checked_not(*any);
+  }
+  EXPECT_FALSE(all);
+  ASSERT_TRUE(any);
+  EXPECT_EQ(any->cases().size(), 40u);
+  EXPECT_GT(refused, 30);
+  EXPECT_EQ(*checked_not(Formula::zero(Form::index(0))), !Formula::zero(Form::index(0)));
 }
 
 TEST(Checked, AgreesWithPlainArithmeticWhereItAnswers) {

@@ -35,24 +35,6 @@ Answer decide(const Constraint& k, const Ranges& ranges) {
   return r.low == std::optional<int64_t>(0) && r.high == r.low ? Answer::Yes : Answer::Unknown;
 }
 
-// The formula with floors simplified and decided constraints gone.
-Formula reduce(const Formula& formula, const Ranges& ranges) {
-  Formula out = Formula::never();
-  for (const Conjunction& c : formula.cases()) {
-    Formula all;
-    for (const Constraint& k : c) {
-      const Form form = simplify(k.form, ranges);
-      const Answer a = decide({form, k.relation}, ranges);
-      if (a == Answer::Yes) continue;
-      if (a == Answer::No) all = Formula::never();
-      else all = all && (k.relation == Relation::Zero ? Formula::zero(form) : Formula::non_negative(form));
-      if (all.is_never()) break;
-    }
-    out = out || all;
-  }
-  return out;
-}
-
 // ---- What isl sees: one dimension for each atom and each opaque product ----
 
 using Product = std::vector<Atom>;  // sorted factors
@@ -314,9 +296,26 @@ bool syntactic(const Formula& given, const Formula& claim) {
 
 }  // namespace
 
+Formula simplify(const Formula& formula, const Ranges& ranges) {
+  Formula out = Formula::never();
+  for (const Conjunction& c : formula.cases()) {
+    Formula all;
+    for (const Constraint& k : c) {
+      const Form form = simplify(k.form, ranges);
+      const Answer a = decide({form, k.relation}, ranges);
+      if (a == Answer::Yes) continue;
+      if (a == Answer::No) all = Formula::never();
+      else all = all && (k.relation == Relation::Zero ? Formula::zero(form) : Formula::non_negative(form));
+      if (all.is_never()) break;
+    }
+    out = out || all;
+  }
+  return out;
+}
+
 Answer implies(const Formula& given, const Formula& claim, const Ranges& ranges, const Divisors& divisors) {
   if (given.is_never() || claim.is_always() || syntactic(given, claim)) return Answer::Yes;
-  const Formula g = reduce(given, ranges), c = reduce(claim, ranges);
+  const Formula g = simplify(given, ranges), c = simplify(claim, ranges);
   if (g.is_never() || c.is_always() || syntactic(g, c)) return Answer::Yes;
 
   Dimensions dimensions;
@@ -380,10 +379,10 @@ IndexBounds bounds(const Conjunction& conjunction, int index) {
     }
     // c*v + r >= 0: v >= ceil(-r / c) for c > 0, v <= floor(r / -c) for c < 0; an equality is both.
     const auto& [c, r] = *linear;
-    const bool both = k.relation == Relation::Zero;
+    const bool equality = k.relation == Relation::Zero;
     const Form over = c > 0 ? -r : r, by = c > 0 ? c : -c;  // v >= or <= over / by
-    if (both || c > 0) add_once(out.lower, Form::ceil_div(over, by));
-    if (both || c < 0) add_once(out.upper, Form::floor_div(over, by) + Form(1));
+    if (equality || c > 0) add_once(out.lower, Form::ceil_div(over, by));
+    if (equality || c < 0) add_once(out.upper, Form::floor_div(over, by) + Form(1));
   }
   return out;
 }

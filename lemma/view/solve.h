@@ -24,6 +24,9 @@ Answer empty(const Formula& formula, const Ranges& ranges, const Divisors& divis
 // Wherever `given` holds, so does `claim`.
 Answer implies(const Formula& given, const Formula& claim, const Ranges& ranges, const Divisors& divisors = {});
 
+// The formula with its forms simplified, and without the constraints and cases that the ranges decide.
+Formula simplify(const Formula& formula, const Ranges& ranges);
+
 // The values of an index a conjunction leaves: every lower <= index < every upper.
 struct IndexBounds {
   std::vector<Form> lower;  // inclusive

@@ -53,6 +53,9 @@ TEST(Solve, IsNeverWrongOnSmallBoxes) {
     const test::MeantFormula a = test::random_formula(random, 2), b = test::random_formula(random, 2);
     const bool is_empty = !box.any(a.meaning);
     const bool follows = !box.any([&](const Point& p) { return a.meaning(p) && !b.meaning(p); });
+    const Formula simpler = simplify(a.formula, std::cref(box));
+    ASSERT_FALSE(box.any([&](const Point& p) { return simpler.evaluate(p) != a.meaning(p); }))
+        << "seed " << seed << ": " << text(a.formula) << " became " << text(simpler);
     for (const auto& [answer, truth] : {std::pair{empty(a.formula, std::cref(box)), is_empty},
                                         std::pair{implies(a.formula, b.formula, std::cref(box)), follows}}) {
       (answer == Answer::Unknown ? unknown : answer == Answer::Yes ? yes : no) += 1;
