@@ -24,9 +24,14 @@ struct Product {
   const schedule::Member* member = nullptr;
   const Comprehension* node = nullptr;
   schedule::Contraction contraction;
-  Flat m, n, k;
+  Flat m, n;
+  Flat k;                       // the reduce indices that a slice cuts: those along which the left factor is contiguous
+  std::vector<int> taps;        // the others
+  std::vector<Form> tap_strides;
+  Form tap_count = 1;
   DType operand = DType::F32;
   bool pack_lhs = true;
+  std::optional<Window> window; // the left factor read in place
   bool direct = false;          // partial products meet in the output
   std::vector<Form> base;       // batch indices' forms; others are set per use
   tile::Kernel kernel;
@@ -38,6 +43,8 @@ struct Product {
 constexpr int64_t kChunk = 180;       // rows of the left factor that stay near, a multiple of every tile
 constexpr int64_t kDepth = 512;
 constexpr int64_t kSingleDepth = 1024;  // up to here one slice
+constexpr int64_t kFewRows = 4;
+constexpr int64_t kTapDepth = 1152;
 constexpr int64_t kColumns = 2048;
 
 std::vector<Form> forms_at(const Product& p, const Form& row, const Form& column, const Form& depth) {
@@ -87,7 +94,11 @@ void place_block(Product& p) {
 
   const Expr k = c.expr(p.k.extent);
   Expr depth;
-  if (p.group.tiles.depth > 0) {
+  if (!p.taps.empty()) {
+    // A panel of all taps stays in the second cache.
+    const Expr fit = size_floor_div(c, c.constant(kTapDepth), size_max(c, one, c.expr(p.tap_count)));
+    depth = size_max(c, one, size_min(c, k, size_max(c, c.constant(16), fit)));
+  } else if (p.group.tiles.depth > 0) {
     depth = c.constant(p.group.tiles.depth);
   } else if (k.is_const()) {
     depth = c.constant(k.as_int() <= kSingleDepth ? std::max<int64_t>(2, (k.as_int() + 1) / 2 * 2) : kDepth);
@@ -111,29 +122,42 @@ int local(Product& p, const std::string& name, DType type, std::vector<Form> ext
   return id;
 }
 
-// The left factor can be read in place: a plain read whose address moves by one with the reduce position.
-bool lhs_in_place(const Product& p) {
-  if (p.operand == DType::BF16) return false;
-  const auto read = plain_read(*p.node, p.contraction.lhs, p.contraction.lhs_domain);
-  if (!read) return false;
-  const tensor::Read& r = p.node->reads[size_t(*read)];
-  if (tensor::type(p.context.graph, r.source) != p.operand) return false;
-  const Home* home = p.context.global_home(r.source);
-  if (!home) return false;
-  for (const Form& coordinate : r.coords) {
-    if (coordinate.uses(view::AtomKind::Data)) return false;
-  }
+// Finds how the left factor is read in place: with all reduce indices as one run, or with one of them contiguous and the
+// others as taps.
+void find_window(Product& p) {
+  if (p.operand == DType::BF16) return;
+  auto window = match_window(p.context, *p.node, p.contraction.lhs, p.contraction.lhs_domain, p.operand);
+  if (!window) return;
   const int row = 1 << 20, depth = row + 1;  // stand-ins for variables
-  std::vector<Form> forms = forms_at(p, Form::index(row), Form(0), Form::index(depth));
-  tile::Access access;
-  access.buffer = home->buffer;
-  for (const Form& coordinate : r.coords) {
-    access.coords.push_back(coordinate.map_indices([&](int i) { return forms[size_t(i)]; }));
+  auto runs = [&](const Flat& k) {
+    std::vector<Form> forms = p.base;
+    for (int t : p.contraction.k) forms[size_t(t)] = Form(0);
+    place_flat(*p.node, p.m, Form::index(row), forms);
+    place_flat(*p.node, k, Form::index(depth), forms);
+    const auto at = window->address(forms);
+    const auto split = at.split(depth);
+    return split && split->coefficient == Form(1);
+  };
+  const Flat all = flatten(*p.node, p.contraction.k);
+  if (!window->padding && runs(all)) {
+    p.window = std::move(window);
+    return;
   }
-  const auto at = address(p.context, access);
-  if (!at) return false;
-  const auto split = at->split(depth);
-  return split && split->coefficient == Form(1);
+  for (size_t i = p.contraction.k.size(); i-- > 0;) {
+    const Flat one = flatten(*p.node, {p.contraction.k[i]});
+    if (!runs(one) || p.contraction.k.size() == 1) continue;
+    p.k = one;
+    for (int t : p.contraction.k) {
+      if (t != p.contraction.k[i]) p.taps.push_back(t);
+    }
+    p.tap_strides.assign(p.taps.size(), Form(1));
+    for (size_t t = p.taps.size(); t-- > 0;) {
+      p.tap_strides[t] = p.tap_count;
+      p.tap_count = p.tap_count * p.node->indices[size_t(p.taps[t])].extent;
+    }
+    p.window = std::move(window);
+    return;
+  }
 }
 
 // Map that writes a factor into its packed buffer; off its domain and beyond the odd end it is 0.
@@ -142,10 +166,18 @@ tile::Map pack(Product& p, bool left, int buffer, const Form& row0, const Form& 
   Context& c = p.context;
   const tile::Var v = c.variable(left ? "m" : "n"), kv = c.variable("k");
   const Form position = row0 + Form::index(v), depth = k0 + Form::index(kv);
-  const std::vector<Form> forms =
-      left ? forms_at(p, position, Form(0), depth) : forms_at(p, Form(0), position, depth);
-  Translator t(c, *p.node, forms, {});
+  std::vector<Form> forms = left ? forms_at(p, position, Form(0), depth) : forms_at(p, Form(0), position, depth);
+  // Taps stand outside: a panel holds tap after tap.
   tile::Map map;
+  Form packed_depth = Form::index(kv);
+  for (size_t i = 0; i < p.taps.size(); ++i) {
+    const tensor::IndexInfo& info = p.node->indices[size_t(p.taps[i])];
+    const tile::Var tv = c.variable(info.name);
+    forms[size_t(p.taps[i])] = Form::index(tv);
+    packed_depth = packed_depth + Form::index(tv) * p.tap_strides[i] * kc;
+    map.points.push_back({tv, info.extent});
+  }
+  Translator t(c, *p.node, forms, {});
   map.comment = std::string(left ? "rows" : "panels") + " of " + p.node->name;
   const Expr value = t.translate(left ? p.contraction.lhs : p.contraction.rhs);
   map.where = t.translate(left ? p.contraction.lhs_domain : p.contraction.rhs_domain);
@@ -153,10 +185,11 @@ tile::Map pack(Product& p, bool left, int buffer, const Form& row0, const Form& 
   tile::Access to;
   to.buffer = buffer;
   to.coords = left ? std::vector<Form>{Form::index(v), Form::index(kv)}
-                   : std::vector<Form>{Form::index(kv), Form::index(v)};
+                   : std::vector<Form>{packed_depth, Form::index(v)};
   const Expr zero = scalar::constant(*c.program.arena, value.kind(), 0);
   map.stores.push_back({to, value, map.where.is_always() ? Expr() : zero, {}});
-  map.points = left ? std::vector<tile::Range>{{v, rows}, {kv, kc_even}} : std::vector<tile::Range>{{kv, kc_even}, {v, rows}};
+  map.points.push_back(left ? tile::Range{v, rows} : tile::Range{kv, kc_even});
+  map.points.push_back(left ? tile::Range{kv, kc_even} : tile::Range{v, rows});
   map.reads = t.reads;
   return map;
 }
@@ -183,20 +216,23 @@ tile::Gemm gemm(Product& p, const Form& r0, const Form& rows, const Form& p0, co
   g.k = {kv, kc};
   g.accumulate = accumulate;
   g.comment = p.node->name;
+  Form packed_depth = Form::index(kv);
   if (p.pack_lhs) {
     g.a.buffer = p.lhs_buffer;
     g.a.coords = {Form::index(mv), Form::index(kv)};
   } else {
-    const tensor::Read& r = p.node->reads[size_t(p.contraction.lhs.payload())];
-    const std::vector<Form> forms =
-        forms_at(p, p.m0 + r0 + Form::index(mv), Form(0), p0 + Form::index(kv));
-    g.a.buffer = c.global_home(r.source)->buffer;
-    for (const Form& coordinate : r.coords) {
-      g.a.coords.push_back(coordinate.map_indices([&](int i) { return forms[size_t(i)]; }));
+    std::vector<Form> forms = forms_at(p, p.m0 + r0 + Form::index(mv), Form(0), p0 + Form::index(kv));
+    for (size_t i = 0; i < p.taps.size(); ++i) {
+      const tensor::IndexInfo& info = p.node->indices[size_t(p.taps[i])];
+      const tile::Var tv = c.variable(info.name);
+      forms[size_t(p.taps[i])] = Form::index(tv);
+      packed_depth = packed_depth + Form::index(tv) * p.tap_strides[i] * kc;
+      g.taps.push_back({tv, info.extent});
     }
+    g.a = p.window->access(forms);
   }
   g.b.buffer = p.rhs_buffer;
-  g.b.coords = {Form::index(kv), Form::index(nv)};
+  g.b.coords = {packed_depth, Form::index(nv)};
   g.acc = product_access(p, r0 + Form::index(mv), Form::index(nv));
   return g;
 }
@@ -262,11 +298,35 @@ void epilogue(Product& p, const Form& r0, const Form& rows, tile::Block& block) 
   }
 }
 
+// With a handful of rows packing costs more than the product: the right factor streams by once, as it lies. A version
+// by size, where both factors can be read in place.
+std::optional<tile::If> few_rows(Product& p) {
+  Context& c = p.context;
+  if (p.pack_lhs || !p.taps.empty()) return std::nullopt;
+  if (const auto m = p.m.extent.constant(); m && *m > kFewRows) return std::nullopt;
+  const auto right = match_window(c, *p.node, p.contraction.rhs, p.contraction.rhs_domain, p.operand);
+  if (!right || right->padding) return std::nullopt;
+  const tile::Var nv = c.variable("n"), kv = c.variable("k");
+  const std::vector<Form> forms = forms_at(p, Form(0), p.n0 + Form::index(nv), Form::index(kv));
+  const auto along = right->address(forms).split(nv);
+  if (!along || !(along->coefficient == Form(1)) || !right->address(forms).split(kv)) return std::nullopt;
+  tile::If out;
+  out.condition = view::Formula::less_equal(p.m.extent, Form(kFewRows));
+  tile::Gemm g = gemm(p, Form(0), p.rows, Form(0), p.k.extent, false);
+  g.b = right->access(forms);
+  for (Form& f : g.b.coords) {
+    f = f.map_indices([&](int i) { return i == nv ? Form::index(g.n.var) : i == kv ? Form::index(g.k.var) : Form::index(i); });
+  }
+  out.then.push_back(std::move(g));
+  epilogue(p, Form(0), p.rows, out.then);
+  return out;
+}
+
 void fill_block(Product& p) {
   Context& c = p.context;
   const int width = panel_width(c.target);
   const int interleave = p.operand == DType::BF16 ? 2 : 1;
-  p.rhs_buffer = local(p, p.node->name + ".panels", p.operand, {p.depth, p.tile_n},
+  p.rhs_buffer = local(p, p.node->name + ".panels", p.operand, {p.depth * p.tap_count, p.tile_n},
                        {tile::LayoutKind::Panels, 0, width, interleave}, tile::Space::Shared);
   if (p.pack_lhs) {
     // The pad keeps rows a power of two apart out of one cache set.
@@ -306,6 +366,11 @@ void fill_block(Product& p) {
   epilogue(p, r0, rc, last.then);
   if (!last.then.empty()) chunks.body.push_back(std::move(last));
   slices.body.push_back(std::move(chunks));
+  if (auto few = few_rows(p)) {
+    few->otherwise.push_back(std::move(slices));
+    p.kernel.body.push_back(std::move(*few));
+    return;
+  }
   p.kernel.body.push_back(std::move(slices));
 }
 
@@ -331,7 +396,9 @@ base::Result<void> lower_product(Context& context, const schedule::Group& group)
              context.program.buffers[size_t(global->buffer)].type == scalar::dtype_of(p.contraction.lhs.kind());
   p.kernel.name = group.name;
   p.kernel.comment = "product: " + p.node->name;
-  p.pack_lhs = !lhs_in_place(p);
+  find_window(p);
+  p.pack_lhs = !p.window;
+  if (p.window) p.window->materialise(context, p.kernel.name);
   place_block(p);
   fill_block(p);
   context.program.kernels.push_back(std::move(p.kernel));

@@ -278,6 +278,11 @@ class Stabilize {
       if (!node || !folds_with(*node, Op::Max) || !scalar::is_float(node->body[0].kind())) continue;
       Group group = find(Tensor{int32_t(n)}, *node);
       if (group.sums.empty()) continue;
+      if (!streams(group)) {
+        context_.declined(kPass, node->name, "the score is at hand and its sums have no columns: passes over a row in "
+                                             "cache are cheaper than a max that rescales");
+        continue;
+      }
       Merge(edits_, graph_, group).run();
       std::string names;
       for (const ExpSum& s : group.sums) {
@@ -291,6 +296,27 @@ class Stabilize {
   }
 
  private:
+  // One pass pays where the score is itself a reduction, so that its tiles need not be kept, or where a sum has points
+  // of its own.
+  bool streams(const Group& group) const {
+    const size_t points = group.max_node.with_role(Role::Point).size();
+    for (const ExpSum& s : group.sums) {
+      if (s.node.with_role(Role::Point).size() > points) return true;
+    }
+    std::set<int> seen;
+    std::vector<int> work;
+    for (const Read& r : group.max_node.reads) work.push_back(r.source.node.index);
+    while (!work.empty()) {
+      const int n = work.back();
+      work.pop_back();
+      const auto* node = std::get_if<Comprehension>(&graph_.nodes[size_t(n)]);
+      if (!node || !seen.insert(n).second) continue;
+      if (node->monoid && !node->scan && !tensor::extents(graph_, {Tensor{n}, 0}).empty()) return true;
+      for (const Read& r : node->reads) work.push_back(r.source.node.index);
+    }
+    return false;
+  }
+
   // The maps that lead from the max to other nodes, and the sums they lead to.
   void reach(Tensor max, std::vector<int>& sums) {
     std::set<int> seen;

@@ -12,7 +12,8 @@
 // not depend on the max. A text that guards the exponential, `select(s == -inf, 0, exp(s - m))`, is recognised as such.
 //
 // Conditions: one score over both, up to a positive constant factor c; equal domains; the sum's reduced indices are the
-// max's; no other way from the max to a factor.
+// max's; no other way from the max to a factor. It declines where one pass does not pay: the score is read from memory
+// and no sum has points of its own.
 //
 // Claim: real for guarded text and g = 1. Finite for unguarded text (a row of nothing but -inf gives 0, not nan) and for
 // other g (a score of -inf takes its term out instead of multiplying it by 0).

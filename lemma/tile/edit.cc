@@ -75,8 +75,8 @@ struct Replacer {
     at(s.monoid); at(s.reads); at(s.where); at(s.body); at(s.states); at(s.stores);
   }
   void operator()(Gemm& s) const {
-    at(s.m.extent); at(s.n.extent); at(s.k.extent);
-    bind(s.m.var); bind(s.n.var); bind(s.k.var);
+    at(s.m.extent); at(s.n.extent); at(s.k.extent); extents(s.taps);
+    bind(s.m.var); bind(s.n.var); bind(s.k.var); bind(s.taps);
     at(s.a); at(s.b); at(s.acc);
   }
   void operator()(For& s) const { at(s.begin); at(s.end); bind(s.var); }

@@ -30,7 +30,10 @@ class Canonical {
       add_buffer(i);
       to_.buffers.back().name = names.buffers[i];
     }
-    for (Assert a : from_.requirements) to_.requirements.push_back(std::move(a));
+    for (Assert a : from_.requirements) {
+      a.message = message_text(a.message);
+      to_.requirements.push_back(std::move(a));
+    }
     for (size_t i = 0; i < from_.kernels.size(); ++i) {
       Kernel k = from_.kernels[i];
       k.name = names.kernels[i];
@@ -96,6 +99,7 @@ class Canonical {
       if (auto* map = std::get_if<Map>(&s)) map->comment.clear();
       if (auto* reduce = std::get_if<Reduce>(&s)) reduce->comment.clear();
       if (auto* scan = std::get_if<Scan>(&s)) scan->comment.clear();
+      if (auto* check = std::get_if<Assert>(&s)) check->message = message_text(check->message);
       if (auto* gemm = std::get_if<Gemm>(&s)) gemm->comment.clear();
       for (Block* inner : bodies(s)) block(*inner);
     }

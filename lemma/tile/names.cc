@@ -10,11 +10,11 @@ namespace {
 constexpr std::string_view kReserved[] = {
     "accumulate", "add", "all", "along", "alloc", "and", "any", "argmax", "argmin", "assert", "axes", "axis", "by", "cast",
     "ceildiv", "combine", "const_bits", "component", "commutative", "copy", "def", "descending", "dim", "element", "else", "exclusive", "false", "fill",
-    "finish", "floordiv", "fold", "for", "fragment", "gemm", "grad", "grid", "identity", "if", "in", "inf", "input",
+    "finish", "floordiv", "fold", "for", "fragment", "gemm", "grad", "grid", "identity", "if", "in", "inf", "inner", "input",
     "interleave", "into", "kernel", "left", "let", "lift", "like", "local", "map", "max", "min", "mod", "monoid", "nan",
     "not", "operand", "or", "otherwise", "output", "over", "pad", "panels", "present", "prod", "program", "read", "reduce",
     "require", "reverse", "right", "scan", "scratch", "select", "shared", "size", "state", "step", "store", "strides",
-    "sum", "to", "true", "unrolled", "update", "where", "with", "wrt"};
+    "sum", "to", "true", "unused", "unrolled", "update", "where", "with", "wrt"};
 
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool digit(char c) { return c >= '0' && c <= '9'; }
@@ -38,6 +38,14 @@ std::string identifier(const std::string& name, const std::string& fallback) {
   if (out.empty()) out = fallback;
   if (digit(out[0])) out = "_" + out;
   if (is_reserved(out)) out += "_";
+  return out;
+}
+
+std::string message_text(const std::string& message) {
+  std::string out = message;
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
+  }
   return out;
 }
 

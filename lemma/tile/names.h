@@ -17,6 +17,9 @@ bool is_reserved(std::string_view word);
 // `name` as an identifier: other characters become '_', an empty name `fallback`, a reserved word gets a '_'.
 std::string identifier(const std::string& name, const std::string& fallback);
 
+// A message as the text can hold it: control characters become spaces.
+std::string message_text(const std::string& message);
+
 class NameSet {
  public:
   // `wanted`, or with the first number that makes it unused; it is taken from here on.

@@ -32,13 +32,12 @@ const char* space_word(Space s) {
 
 bool is_local(Space s) { return s == Space::Shared || s == Space::Fragment || s == Space::Local; }
 
+// In quotes; one line.
 std::string string_text(const std::string& s) {
   std::string out = "\"";
-  for (char c : s) {
-    if (c == '\n') out += "\\n";
-    else if (c == '\t') out += "\\t";
-    else if (c == '"' || c == '\\') (out += '\\') += c;
-    else out += c;
+  for (char c : message_text(s)) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
   }
   return out + "\"";
 }
@@ -155,10 +154,7 @@ class Printer {
     // First tell it, in the order of the text, of everything that is printed; then print.
     void formula_order(const view::Formula& f) { p_.mention(f, [&](int r) { mention(r); }); }
     void form_order(const view::Form& f) { p_.mention(f, [&](int r) { mention(r); }); }
-    void access_order(const Access& a) {
-      for (const view::Form& f : a.coords) form_order(f);
-      formula_order(a.guard);
-    }
+    void force_names() { named_ = true; }
     void expressions(const std::vector<Expr>& roots) {
       roots_ = roots;
       const scalar::Printed trial = scalar::print_with_lets(roots_, leaf_names(mark));
@@ -312,7 +308,7 @@ class Printer {
     for (const GridLoop& g : k.grid) {
       const std::string extent = form(g.extent);
       bind(g.var);
-      grid += (grid.empty() ? "" : ", ") + variable(g.var) + " < " + extent + (g.descending ? " descending" : "");
+      grid += std::string(grid.empty() ? "" : ", ") + (g.descending ? "descending " : "") + variable(g.var) + " < " + extent;
     }
     line("kernel " + name + (grid.empty() ? "" : " grid (" + grid + ")") + " {");
     block(k.body);
@@ -368,9 +364,15 @@ class Printer {
     if (text.named() && !f.is_always()) line("where " + text.formula(f));
   }
 
-  // Tells `text` of stores in the order in which `stores` prints them.
-  void store_order(Statement& text, const std::vector<Store>& stores) {
-    for (const Store& s : stores) text.access_order(s.to);
+  // A target that reads stands before its value in the text and after it in no list: such reads get names.
+  static bool targets_read(const std::vector<Store>& stores) {
+    for (const Store& s : stores) {
+      if (s.to.guard.uses(view::AtomKind::Data)) return true;
+      for (const view::Form& f : s.to.coords) {
+        if (f.uses(view::AtomKind::Data)) return true;
+      }
+    }
+    return false;
   }
 
   void print_stores(Statement& text, const std::vector<Store>& stores, size_t root) {
@@ -382,8 +384,8 @@ class Printer {
       else if (s.combine) out = "combine " + std::string(scalar::name(*s.combine)) + " " + out + " = ";
       else out += " = ";
       out += text.root(root++);
-      if (s.otherwise.valid()) out += " else " + text.root(root++);
-      if (!s.to.guard.is_always()) out += " if " + text.formula(s.to.guard);
+      if (s.otherwise.valid()) out += ", else " + text.root(root++);
+      if (!s.to.guard.is_always()) out += ", if " + text.formula(s.to.guard);
       line(out);
     }
   }
@@ -401,11 +403,10 @@ class Printer {
     comment(s.comment);
     bind(s.points);
     {
-      // Definitions and reads come first in the text, then the stores; a store's own coordinates rarely read.
       Statement text(*this, s.reads);
       text.formula_order(s.where);
       text.expressions(store_values(s.stores));
-      store_order(text, s.stores);
+      if (targets_read(s.stores)) text.force_names();
       line("map " + ranges(s.points) + where(text, s.where) + " {");
       ++indent_;
       text.prefix();
@@ -490,8 +491,8 @@ class Printer {
       Access to = s.to;
       to.guard = view::Formula();
       std::string out = plain.access(to) + " = " + text.roots[root++];
-      if (s.otherwise.valid()) out += " else " + text.roots[root++];
-      if (!s.to.guard.is_always()) out += " if " + plain.formula(s.to.guard);
+      if (s.otherwise.valid()) out += ", else " + text.roots[root++];
+      if (!s.to.guard.is_always()) out += ", if " + plain.formula(s.to.guard);
       line(out);
     }
     for (const std::string& n : taken) names_.taken.release(n);
@@ -501,7 +502,8 @@ class Printer {
 
   void statement(const Gemm& s) {
     comment(s.comment);
-    const std::vector<Range> all{s.m, s.n, s.k};
+    std::vector<Range> all{s.m, s.n, s.k};
+    all.insert(all.end(), s.taps.begin(), s.taps.end());
     bind(all);
     Statement text(*this, kNoReads);
     line("gemm " + ranges(all) + " " + text.access(s.acc) + (s.accumulate ? " += " : " = ") + text.access(s.a) + " * " +
@@ -520,8 +522,8 @@ class Printer {
       end = text.root(1);
     }
     bind(s.var);
-    line("for " + variable(s.var) + " in " + begin + " .. " + end + (s.step != 1 ? " step " + std::to_string(s.step) : "") +
-         (s.kind == LoopKind::Unrolled ? " unrolled" : "") + " {");
+    line("for " + variable(s.var) + " in " + begin + " .. " + end + (s.step != 1 ? ", step " + std::to_string(s.step) : "") +
+         (s.kind == LoopKind::Unrolled ? ", unrolled" : "") + " {");
     block(s.body);
     line("}");
     release(s.var);
@@ -574,18 +576,21 @@ const char* structure_word(monoid::Structure s) {
   return "";
 }
 
-// A monoid's definition. Axes are a0, a1 ..., inner sums e0, e1 ..., operands x0 ..., state reads r0 ..., components
-// (in finish) state(0) ...
+// A monoid's definition, over axis(i), inner(i), operand(i), read(i) and state(i).
 void Printer::monoid(size_t which) {
   const monoid::Monoid& m = *monoids_[which];
-  auto numbered = [](const char* base) { return [base](int i) { return base + std::to_string(i); }; };
+  auto numbered = [](const char* base) { return [base](int i) { return base + ("(" + std::to_string(i) + ")"); }; };
   auto size = [this](int s) { return size_name(s); };
-  auto expressions = [&](const std::string& head, Expr root, std::function<std::string(int)> arg,
-                         std::function<std::string(int)> index) {
+  auto expressions = [&](const std::string& head, Expr root, Name arg, Name index) {
+    std::vector<std::string> taken;
     const scalar::Printed text = scalar::print_with_lets(
-        {&root, 1}, exact_names(std::move(arg), numbered("present"), std::move(index), size, numbered("t")));
+        {&root, 1}, exact_names(std::move(arg), numbered("present"), std::move(index), size, [&](int) {
+          taken.push_back(names_.taken.take("t"));
+          return taken.back();
+        }));
     for (const scalar::Let& d : text.lets) line("def " + d.name + " = " + d.text);
     line(head + text.roots[0]);
+    for (const std::string& n : taken) names_.taken.release(n);
   };
   std::string head = "monoid " + monoid_names_[which] + " " + structure_word(m.structure);
   if (m.commutative) head += " commutative";
@@ -597,12 +602,12 @@ void Printer::monoid(size_t which) {
   ++indent_;
   for (scalar::Kind k : m.operands) line("operand " + std::string(scalar::name(k)));
   for (const monoid::Component& c : m.components) line("component " + std::string(scalar::name(c.kind)) + forms(c.axes));
-  for (Expr e : m.identity) expressions("identity ", e, numbered("x"), numbered("a"));
-  for (Expr e : m.lift) expressions("lift ", e, numbered("x"), numbered("a"));
+  for (Expr e : m.identity) expressions("identity ", e, numbered("operand"), numbered("axis"));
+  for (Expr e : m.lift) expressions("lift ", e, numbered("operand"), numbered("axis"));
   for (size_t c = 0; c < m.combine.size(); ++c) {
     const monoid::Update& u = m.combine[c];
     const int axes = c < m.components.size() ? int(m.components[c].axes.size()) : 0;
-    auto index = [axes](int i) { return i < axes ? "a" + std::to_string(i) : "e" + std::to_string(i - axes); };
+    auto index = [axes](int i) { return i < axes ? "axis(" + std::to_string(i) + ")" : "inner(" + std::to_string(i - axes) + ")"; };
     line("combine {");
     ++indent_;
     if (!u.sums.empty()) line("over " + std::string(scalar::name(u.fold)) + " " + forms(u.sums));
@@ -613,12 +618,12 @@ void Printer::monoid(size_t which) {
       }
       line(std::string("read ") + (r.right ? "right" : "left") + "(" + std::to_string(r.component) + ")[" + coords + "]");
     }
-    expressions("to ", u.body, numbered("r"), index);
+    expressions("to ", u.body, numbered("read"), index);
     --indent_;
     line("}");
   }
   for (Expr e : m.finish) {
-    expressions("finish ", e, [](int c) { return "state(" + std::to_string(c) + ")"; }, numbered("a"));
+    expressions("finish ", e, numbered("state"), numbered("axis"));
   }
   --indent_;
   line("}");

@@ -125,7 +125,7 @@ class Validator {
       if (!is_local(b.space) && l.pad != 0) return fail("a global buffer is padded, and global buffers are row-major without padding");
       return {};
     }
-    if (!is_local(b.space)) return fail("a global buffer is stored in panels, and only block-local ones can be");
+    if (!is_local(b.space) && b.space != Space::Scratch) return fail("a parameter is stored in panels, and only scratch and block-local buffers can be");
     if (b.extents.size() < 2) return fail("it is stored in panels and has " + std::to_string(b.extents.size()) + " dimensions, at least 2 are needed");
     if (l.width < 1 || l.interleave < 1 || l.pad != 0) return fail("panels need a width and an interleave of at least 1 and no pad");
     return {};
@@ -458,7 +458,8 @@ class Validator {
   }
 
   Result<void> statement(const Gemm& s, int) {
-    const std::vector<Range> ranges{s.m, s.n, s.k};
+    std::vector<Range> ranges{s.m, s.n, s.k};
+    ranges.insert(ranges.end(), s.taps.begin(), s.taps.end());
     LEMMA_TRY_VOID(extents(ranges));
     LEMMA_TRY_VOID(bind(ranges));
     struct Operand { const Access* access; const char* what; Var without; };

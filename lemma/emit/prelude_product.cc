@@ -1,0 +1,162 @@
+// Register tiles of matrix products. A tile is MR rows by NV vectors, every loop over it unrolled, so that the
+// accumulators stay in registers; the body stands in a function of its own to keep the register allocator's region
+// small. `rows` points at MR rows of the left operand, contiguous along k; `b` advances `ldb` elements a step of k.
+
+#include "lemma/emit/prelude_pieces.h"
+
+namespace lemma::emit {
+namespace {
+
+constexpr Piece kProduct[] = {
+    {R"c(//: LM_TILE_F32
+#define LM_TILE_F32(name, MR, NV) \
+  LM_NOINLINE void name(int64_t kc, const float* const* rows, const float* b, int64_t ldb, float* c, int64_t ldc, int32_t add) { \
+    lm_vf acc[MR][NV]; \
+    const float* a[MR]; \
+    LM_UNROLL for (int i = 0; i < MR; ++i) { \
+      a[i] = rows[i]; \
+      LM_UNROLL for (int j = 0; j < NV; ++j) acc[i][j] = lm_splat_vf(0); \
+    } \
+    for (int64_t k = 0; k < kc; ++k) { \
+      lm_vf bv[NV]; \
+      LM_UNROLL for (int j = 0; j < NV; ++j) bv[j] = lm_load_f32(b + j * LM_LANES); \
+      LM_UNROLL for (int i = 0; i < MR; ++i) { \
+        const lm_vf x = lm_splat_vf(a[i][k]); \
+        LM_UNROLL for (int j = 0; j < NV; ++j) acc[i][j] = acc[i][j] + bv[j] * x; \
+      } \
+      b += ldb; \
+    } \
+    if (add) { \
+      LM_UNROLL for (int i = 0; i < MR; ++i) { \
+        LM_UNROLL for (int j = 0; j < NV; ++j) acc[i][j] = acc[i][j] + lm_load_f32(c + i * ldc + j * LM_LANES); \
+      } \
+    } \
+    LM_UNROLL for (int i = 0; i < MR; ++i) { \
+      LM_UNROLL for (int j = 0; j < NV; ++j) lm_store_f32(c + i * ldc + j * LM_LANES, acc[i][j]); \
+    } \
+  }
+)c"},
+    // One vector of columns, n of them real: the last columns of an operand that is not packed.
+    {R"c(//: LM_TILE_EDGE_F32
+#define LM_TILE_EDGE_F32(name, MR) \
+  LM_NOINLINE void name(int64_t kc, const float* const* rows, const float* b, int64_t ldb, float* c, int64_t ldc, int32_t add, int64_t m, int64_t n) { \
+    lm_vf acc[MR]; \
+    LM_UNROLL for (int i = 0; i < MR; ++i) acc[i] = lm_splat_vf(0); \
+    for (int64_t k = 0; k < kc; ++k) { \
+      const lm_vf bv = lm_loadm_f32(b, lm_first(n)); \
+      LM_UNROLL for (int i = 0; i < MR; ++i) acc[i] = acc[i] + bv * lm_splat_vf(rows[i][k]); \
+      b += ldb; \
+    } \
+    for (int64_t i = 0; i < m; ++i) { \
+      lm_vf x = acc[i]; \
+      if (add) x = x + lm_loadm_f32(c + i * ldc, lm_first(n)); \
+      lm_storem_f32(c + i * ldc, x, lm_first(n)); \
+    } \
+  }
+)c"},
+    // Few rows: B streams by once, eight of its rows side by side; C's row stays in cache.
+    {R"c(//: lm_few_rows_f32
+LM_NOINLINE void lm_few_rows_f32(int64_t m, int64_t n, int64_t kc, const float* const* rows, const float* LM_RESTRICT b, int64_t ldb, float* LM_RESTRICT c, int64_t ldc, int32_t add) {
+  if (!add) {
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = 0;
+    }
+  }
+  for (int64_t n0 = 0; n0 < n; n0 += 4096) {
+    const int64_t n1 = n - n0 < 4096 ? n : n0 + 4096;
+    int64_t k = 0;
+    for (; k + 8 <= kc; k += 8) {
+      const float* p = b + k * ldb;
+      int64_t j = n0;
+      for (; j + LM_LANES <= n1; j += LM_LANES) {
+        lm_vf v[8];
+        LM_UNROLL for (int u = 0; u < 8; ++u) v[u] = lm_load_f32(p + u * ldb + j);
+        for (int64_t i = 0; i < m; ++i) {
+          lm_vf x = lm_load_f32(c + i * ldc + j), y = lm_splat_vf(0);
+          LM_UNROLL for (int u = 0; u < 8; u += 2) {
+            x = x + v[u] * lm_splat_vf(rows[i][k + u]);
+            y = y + v[u + 1] * lm_splat_vf(rows[i][k + u + 1]);
+          }
+          lm_store_f32(c + i * ldc + j, x + y);
+        }
+      }
+      for (; j < n1; ++j) {
+        for (int64_t i = 0; i < m; ++i) {
+          float x = c[i * ldc + j];
+          for (int u = 0; u < 8; ++u) x += p[u * ldb + j] * rows[i][k + u];
+          c[i * ldc + j] = x;
+        }
+      }
+    }
+    for (; k < kc; ++k) {
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = n0; j < n1; ++j) c[i * ldc + j] += b[k * ldb + j] * rows[i][k];
+      }
+    }
+  }
+}
+)c"},
+    // Pairs of bf16 along k in one 32-bit lane; sums in f32. Without the instruction the halves are widened.
+    {R"c(//: lm_pair_product lm_pair
+#if defined(LM_BYTES) && LM_BYTES == 64 && defined(__AVX512BF16__)
+#define lm_pair_product(acc, a, b) __asm__("vdpbf16ps %1, %2, %0" : "+v"(acc) : "v"(b), "v"(a))
+#else
+#define lm_pair_product(acc, a, b) \
+  ((acc) = (acc) + lm_as_float_vf((lm_vi)((b) << 16)) * lm_as_float_vf((lm_vi)((a) << 16)) + \
+           lm_as_float_vf((lm_vi)((b) & 0xffff0000u)) * lm_as_float_vf((lm_vi)((a) & 0xffff0000u)))
+#endif
+LM_INLINE uint32_t lm_pair(const uint16_t* p) { uint32_t u; memcpy(&u, p, 4); return u; }
+)c"},
+    {R"c(//: LM_TILE_BF16
+#define LM_TILE_BF16(name, MR, NV) \
+  LM_NOINLINE void name(int64_t kc, const uint16_t* const* rows, const uint16_t* b, int64_t ldb, float* c, int64_t ldc, int32_t add) { \
+    lm_vf acc[MR][NV]; \
+    const uint16_t* a[MR]; \
+    LM_UNROLL for (int i = 0; i < MR; ++i) { \
+      a[i] = rows[i]; \
+      LM_UNROLL for (int j = 0; j < NV; ++j) acc[i][j] = lm_splat_vf(0); \
+    } \
+    int64_t k = 0; \
+    for (; k + 2 <= kc; k += 2) { \
+      lm_vu bv[NV]; \
+      LM_UNROLL for (int j = 0; j < NV; ++j) bv[j] = lm_load_u32((const uint32_t*)(const void*)b + j * LM_LANES); \
+      LM_UNROLL for (int i = 0; i < MR; ++i) { \
+        const lm_vu x = lm_splat_vu(lm_pair(a[i] + k)); \
+        LM_UNROLL for (int j = 0; j < NV; ++j) lm_pair_product(acc[i][j], x, bv[j]); \
+      } \
+      b += 2 * ldb; \
+    } \
+    if (k < kc) { \
+      LM_UNROLL for (int i = 0; i < MR; ++i) { \
+        const lm_vu x = lm_splat_vu(a[i][k]); \
+        LM_UNROLL for (int j = 0; j < NV; ++j) { \
+          const lm_vu bv = lm_load_u32((const uint32_t*)(const void*)b + j * LM_LANES) & 0xffffu; \
+          lm_pair_product(acc[i][j], x, bv); \
+        } \
+      } \
+    } \
+    if (add) { \
+      LM_UNROLL for (int i = 0; i < MR; ++i) { \
+        LM_UNROLL for (int j = 0; j < NV; ++j) acc[i][j] = acc[i][j] + lm_load_f32(c + i * ldc + j * LM_LANES); \
+      } \
+    } \
+    LM_UNROLL for (int i = 0; i < MR; ++i) { \
+      LM_UNROLL for (int j = 0; j < NV; ++j) lm_store_f32(c + i * ldc + j * LM_LANES, acc[i][j]); \
+    } \
+  }
+)c"},
+    // The valid part of a whole tile that was computed aside.
+    {R"c(//: lm_take_tile
+LM_NOINLINE void lm_take_tile(const float* t, int64_t width, float* c, int64_t ldc, int64_t m, int64_t n, int32_t add) {
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = add ? c[i * ldc + j] + t[i * width + j] : t[i * width + j];
+  }
+}
+)c"},
+};
+
+}  // namespace
+
+std::span<const Piece> product_pieces() { return kProduct; }
+
+}  // namespace lemma::emit

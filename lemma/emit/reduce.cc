@@ -1,0 +1,427 @@
+// Reductions whose states are single values a point. Three forms: by scalars; with a point variable across lanes (each
+// lane folds its own point); with a reduce variable across lanes (a commutative monoid: lanes and a few independent
+// accumulators are merged at the end, in a fixed order).
+
+#include <algorithm>
+
+#include "lemma/base/check.h"
+#include "lemma/emit/body.h"
+#include "lemma/emit/fold.h"
+#include "lemma/emit/general_fold.h"
+#include "lemma/emit/statements.h"
+#include "lemma/emit/store.h"
+#include "lemma/emit/value.h"
+
+namespace lemma::emit {
+
+using scalar::Expr;
+using scalar::Kind;
+using scalar::Op;
+using tile::Access;
+using tile::Range;
+using tile::Reduce;
+using tile::Var;
+using view::AtomKind;
+using view::Form;
+
+namespace {
+
+// One reduction to write: some components of a statement, over the points they depend on.
+struct Task {
+  const Reduce& reduce;
+  const Fold& fold;
+  std::vector<size_t> components;
+  std::vector<Range> points;
+  BodyText body;               // roots: the steps of these components
+};
+
+enum class Form3 { Scalar, PointLanes, ReduceLanes };
+struct Plan {
+  Form3 form = Form3::Scalar;
+  Var lane_var = -1;
+};
+
+bool too_short(const Unit& unit, const Range& r) {
+  const auto n = r.extent.constant();
+  return n && *n < std::max(2, unit.lanes() / 4);
+}
+
+bool wide(const Task& task) {
+  for (size_t c : task.components) {
+    if (scalar::is_wide(task.fold.kinds[c])) return true;
+  }
+  return false;
+}
+
+int read_score(const Unit& unit, const Task& task, Var v) {
+  int score = 0;
+  const std::vector<bool> used = used_reads(task.body);
+  for (size_t r = 0; r < used.size(); ++r) {
+    if (used[r]) score += lane_score(unit, task.reduce.reads[r], v, false);
+  }
+  return score;
+}
+
+Plan plan_reduce(const Unit& unit, const Task& task) {
+  Plan plan;
+  if (unit.lanes() <= 1 || wide(task)) return plan;
+  int best = -1;
+  for (const Range& r : task.points) {
+    if (too_short(unit, r) || !lanes_possible(unit, task.body, r.var)) continue;
+    bool ok = true;
+    int score = read_score(unit, task, r.var);
+    for (size_t c : task.components) {
+      const Access& state = task.reduce.states[c];
+      if (scalar::is_wide(scalar::kind_of(unit.buffer(state.buffer).type))) ok = false;
+      score += lane_score(unit, state, r.var, true) > 0 ? 1 : 0;
+    }
+    if (ok && score >= best) {
+      best = score;
+      plan = {Form3::PointLanes, r.var};
+    }
+  }
+  if (!task.reduce.monoid->commutative) return plan;
+  for (const Range& r : task.reduce.reduces) {
+    if (too_short(unit, r) || !lanes_possible(unit, task.body, r.var)) continue;
+    const int score = read_score(unit, task, r.var);
+    if (score > best || (score == best && plan.form == Form3::ReduceLanes)) {
+      best = score;
+      plan = {Form3::ReduceLanes, r.var};
+    }
+  }
+  return plan;
+}
+
+// ---- States in variables ----
+
+struct States {
+  std::vector<std::string> names;
+  bool varying = false;
+};
+
+std::string declared_type(Kind kind, bool varying) { return varying ? vector_type(kind) : c_type(kind); }
+
+States declare_states(Unit& unit, const Task& task, bool varying, const std::string& stem) {
+  States out;
+  out.varying = varying;
+  for (size_t c : task.components) {
+    const Kind kind = task.fold.kinds[c];
+    Frame frame;
+    const Value identity = emit_value(unit, frame, task.fold.identity[c]);
+    out.names.push_back(unit.fresh(stem));
+    unit.out.line(declared_type(kind, varying) + " " + out.names.back() + " = " +
+                  (varying ? as_vector(identity, kind) : identity.text) + ";");
+  }
+  return out;
+}
+
+// What the states hold already, in place of the identity.
+void load_states(Unit& unit, const Frame& frame, const Task& task, const States& states) {
+  for (size_t i = 0; i < task.components.size(); ++i) {
+    const size_t c = task.components[i];
+    const Access& access = task.reduce.states[c];
+    const std::string offset = unit.form_text(unit.simplify(unit.offset(access.buffer, access.coords)), frame);
+    unit.out.line(states.names[i] + " = " + unit.load(access.buffer, offset) + ";");
+  }
+}
+
+// The frame with the states behind the reads.
+void bind_states(Frame& frame, const Task& task, const States& states) {
+  const size_t reads = task.fold.reads;
+  frame.reads.resize(reads + task.fold.kinds.size());
+  frame.present.resize(frame.reads.size());
+  frame.read_kinds.resize(reads);
+  frame.read_kinds.insert(frame.read_kinds.end(), task.fold.kinds.begin(), task.fold.kinds.end());
+  for (size_t i = 0; i < task.components.size(); ++i) {
+    frame.reads[reads + task.components[i]] = {states.names[i], states.varying};
+  }
+}
+
+// states = step(states, element); masked lanes keep what they had.
+void step(Unit& unit, Frame& frame, const Task& task, const States& states, const std::string& mask) {
+  bind_states(frame, task, states);
+  const std::vector<Value> next = emit_values(unit, frame, task.body.roots);
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < next.size(); ++i) {
+    const Kind kind = task.fold.kinds[task.components[i]];
+    std::string text = states.varying ? as_vector(next[i], kind) : next[i].text;
+    if (!mask.empty()) {
+      text = std::string("lm_sel_") + vector_suffix(kind) + "(" + mask + ", " + text + ", " + states.names[i] + ")";
+    }
+    if (next.size() > 1) {
+      const std::string name = unit.fresh("s");
+      unit.out.line("const " + declared_type(kind, states.varying) + " " + name + " = " + text + ";");
+      text = name;
+    }
+    texts.push_back(text);
+  }
+  for (size_t i = 0; i < next.size(); ++i) unit.out.line(states.names[i] + " = " + texts[i] + ";");
+}
+
+// left = merge(left, right), componentwise as the monoid says.
+void merge(Unit& unit, const Task& task, const States& left, const std::vector<std::string>& right) {
+  Frame frame;
+  frame.lane_var = left.varying ? 0 : -1;  // any: only whether values vary matters
+  const size_t n = task.fold.kinds.size();
+  frame.reads.resize(2 * n);
+  frame.present.resize(2 * n);
+  for (int side = 0; side < 2; ++side) {
+    frame.read_kinds.insert(frame.read_kinds.end(), task.fold.kinds.begin(), task.fold.kinds.end());
+  }
+  std::vector<Expr> roots;
+  for (size_t i = 0; i < task.components.size(); ++i) {
+    const size_t c = task.components[i];
+    frame.reads[c] = {left.names[i], left.varying};
+    frame.reads[n + c] = {right[i], left.varying};
+    roots.push_back(task.fold.merge[c]);
+  }
+  const std::vector<Value> next = emit_values(unit, frame, roots);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < next.size(); ++i) {
+    const Kind kind = task.fold.kinds[task.components[i]];
+    names.push_back(unit.fresh("s"));
+    unit.out.line("const " + declared_type(kind, left.varying) + " " + names.back() + " = " +
+                  (left.varying ? as_vector(next[i], kind) : next[i].text) + ";");
+  }
+  for (size_t i = 0; i < next.size(); ++i) unit.out.line(left.names[i] + " = " + names[i] + ";");
+}
+
+void store_states(Unit& unit, Frame& frame, const Task& task, const States& states, const LaneMask& mask) {
+  for (size_t i = 0; i < task.components.size(); ++i) {
+    const size_t c = task.components[i];
+    const Value value{states.names[i], states.varying};
+    if (states.varying) store_lanes(unit, frame, task.reduce.states[c], value, task.fold.kinds[c], std::nullopt, mask);
+    else store_scalar(unit, frame, task.reduce.states[c], value, task.fold.kinds[c], std::nullopt);
+  }
+}
+
+// ---- Forms ----
+
+void scalar_reduce(Unit& unit, const Task& task) {
+  for (const Range& r : task.points) open_loop(unit, r);
+  unit.out.open("");
+  const States states = declare_states(unit, task, false, "s");
+  if (task.reduce.accumulate) load_states(unit, Frame{}, task, states);
+  for (const Range& r : task.reduce.reduces) open_loop(unit, r);
+  scalar_body(unit, Frame{}, task.body, [&](Frame& frame) { step(unit, frame, task, states, ""); }, nullptr);
+  unit.out.close(int(task.reduce.reduces.size()));
+  Frame frame;
+  store_states(unit, frame, task, states, {});
+  unit.out.close(1 + int(task.points.size()));
+}
+
+// The states as vectors: loaded lanes for `accumulate`.
+void load_lane_states(Unit& unit, const Frame& frame, const Task& task, const States& states, const std::string& count) {
+  for (size_t i = 0; i < task.components.size(); ++i) {
+    const size_t c = task.components[i];
+    const Access& access = task.reduce.states[c];
+    const view::Formula always;
+    const std::vector<Access> reads{access};
+    const Kind own = scalar::kind_of(unit.buffer(access.buffer).type);
+    const Expr root = scalar::cast(scalar::arg(unit.arena, own, 0), task.fold.kinds[c]);
+    const BodyText text{&always, &reads, {root}};
+    unit.out.open("");
+    LaneBody body(unit, frame, text, "LM_LANES", false);
+    body.row();
+    body.lanes({}, count, [&](Frame& inner, const LaneMask&) {
+      const Value v = emit_value(unit, inner, root);
+      unit.out.line(states.names[i] + " = " + as_vector(v, task.fold.kinds[c]) + ";");
+    });
+    unit.out.close();
+  }
+}
+
+void point_lane_group(Unit& unit, const Task& task, const Range& lanes, const std::string& count) {
+  Frame row;
+  row.lane_var = lanes.var;
+  const States states = declare_states(unit, task, true, "s");
+  if (task.reduce.accumulate) load_lane_states(unit, row, task, states, count);
+  for (const Range& r : task.reduce.reduces) open_loop(unit, r);
+  LaneBody body(unit, row, task.body, unit.form_text(lanes.extent, row), false);
+  body.row();
+  body.lanes({}, count, [&](Frame& frame, const LaneMask& mask) { step(unit, frame, task, states, mask.mask); });
+  unit.out.close(int(task.reduce.reduces.size()));
+  store_states(unit, row, task, states, {"", count});
+}
+
+void point_lanes(Unit& unit, const Task& task, Var lane_var) {
+  const Range* lanes = nullptr;
+  int outer = 0;
+  for (const Range& r : task.points) {
+    if (r.var == lane_var) lanes = &r;
+    else {
+      open_loop(unit, r);
+      ++outer;
+    }
+  }
+  note_range(unit, *lanes);
+  const std::string& v = unit.var_name(lane_var);
+  const std::string extent = unit.form_text(lanes->extent, {});
+  unit.out.open("");
+  unit.out.line("int64_t " + v + " = 0;");
+  unit.out.open("for (; " + v + " + LM_LANES <= " + extent + "; " + v + " += LM_LANES)");
+  point_lane_group(unit, task, *lanes, "");
+  unit.out.close();
+  const auto n = lanes->extent.constant();
+  if (!n || *n % unit.lanes() != 0) {
+    unit.out.open("if (" + v + " < " + extent + ")");
+    const std::string count = unit.fresh("n");
+    unit.out.line("const int64_t " + count + " = " + extent + " - " + v + ";");
+    point_lane_group(unit, task, *lanes, count);
+    unit.out.close();
+  }
+  unit.out.close(1 + outer);
+}
+
+// Folds the lanes of `vectors` into the scalar states.
+void fold_lanes(Unit& unit, const Task& task, const States& states, const States& vectors) {
+  if (task.components.size() == 1) {
+    const size_t c = task.components[0];
+    const Expr m = task.fold.merge[c];
+    if (m.is(Op::Add) && m.kind() == Kind::F32 && m.arg(0).is(Op::Arg) && m.arg(1).is(Op::Arg)) {
+      unit.out.line(states.names[0] + " = " + states.names[0] + " + lm_hsum_vf(" + vectors.names[0] + ");");
+      return;
+    }
+  }
+  const std::string lane = unit.fresh("l");
+  unit.out.open("for (int " + lane + " = 0; " + lane + " < LM_LANES; ++" + lane + ")");
+  std::vector<std::string> right;
+  for (size_t i = 0; i < vectors.names.size(); ++i) {
+    std::string text = "lm_get(" + vectors.names[i] + ", " + lane + ")";
+    if (task.fold.kinds[task.components[i]] == Kind::Bool) text = "(" + text + " != 0)";
+    right.push_back(text);
+  }
+  merge(unit, task, states, right);
+  unit.out.close();
+}
+
+void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
+  for (const Range& r : task.points) open_loop(unit, r);
+  unit.out.open("");
+  const States states = declare_states(unit, task, false, "s");
+  if (task.reduce.accumulate) load_states(unit, Frame{}, task, states);
+  const int copies = cost(task.body.roots) > 30 ? 2 : 4;
+  std::vector<States> vectors;
+  for (int u = 0; u < copies; ++u) vectors.push_back(declare_states(unit, task, true, "a"));
+  const Range* lanes = nullptr;
+  int outer = 0;
+  for (const Range& r : task.reduce.reduces) {
+    if (r.var == lane_var) lanes = &r;
+    else {
+      open_loop(unit, r);
+      ++outer;
+    }
+  }
+  note_range(unit, *lanes);
+  const std::string& v = unit.var_name(lane_var);
+  Frame row;
+  row.lane_var = lane_var;
+  unit.out.open("");
+  LaneBody body(unit, row, task.body, unit.form_text(lanes->extent, row), true);
+  body.row();
+  unit.out.line("int64_t " + v + " = " + body.low() + ";");
+  const auto group = [&](int u, const std::string& count) {
+    std::map<Var, std::string> vars;
+    if (u > 0) vars[lane_var] = "(" + v + " + " + std::to_string(u) + " * LM_LANES)";
+    unit.out.open("");
+    body.lanes(vars, count, [&](Frame& frame, const LaneMask& mask) {
+      std::string live = mask.mask;
+      if (!count.empty()) live = (live.empty() ? "" : live + " & ") + ("lm_first(" + count + ")");
+      step(unit, frame, task, vectors[size_t(u)], live.empty() ? "" : "(" + live + ")");
+    });
+    unit.out.close();
+  };
+  const auto n = lanes->extent.constant();
+  const bool unrolled = !n || *n >= copies * unit.lanes();
+  if (unrolled) {
+    const std::string stride = std::to_string(copies) + " * LM_LANES";
+    unit.out.open("for (; " + v + " + " + stride + " <= " + body.high() + "; " + v + " += " + stride + ")");
+    for (int u = 0; u < copies; ++u) group(u, "");
+    unit.out.close();
+  }
+  unit.out.open("for (; " + v + " + LM_LANES <= " + body.high() + "; " + v + " += LM_LANES)");
+  group(0, "");
+  unit.out.close();
+  unit.out.open("if (" + v + " < " + body.high() + ")");
+  const std::string count = unit.fresh("n");
+  unit.out.line("const int64_t " + count + " = " + body.high() + " - " + v + ";");
+  group(0, count);
+  unit.out.close();
+  unit.out.close(1 + outer);
+  for (int u = copies - 1; u > 0; --u) merge(unit, task, vectors[size_t(u - 1)], vectors[size_t(u)].names);
+  fold_lanes(unit, task, states, vectors[0]);
+  Frame frame;
+  store_states(unit, frame, task, states, {});
+  unit.out.close(1 + int(task.points.size()));
+}
+
+void emit_task(Unit& unit, const Task& task) {
+  for (const Range& r : task.points) note_range(unit, r);
+  for (const Range& r : task.reduce.reduces) note_range(unit, r);
+  const Plan plan = plan_reduce(unit, task);
+  switch (plan.form) {
+    case Form3::Scalar: return scalar_reduce(unit, task);
+    case Form3::PointLanes: return point_lanes(unit, task, plan.lane_var);
+    case Form3::ReduceLanes: return reduce_lanes(unit, task, plan.lane_var);
+  }
+}
+
+// The points that a component's state depends on.
+std::vector<Range> points_of(const Reduce& reduce, size_t component) {
+  std::vector<Range> out;
+  for (const Range& r : reduce.points) {
+    bool used = r.extent.constant() == int64_t(1);
+    for (const Form& c : reduce.states[component].coords) used = used || c.uses(AtomKind::Index, r.var);
+    if (used) out.push_back(r);
+  }
+  return out;
+}
+
+// Components in groups that do not read one another; nothing if linked ones differ in their points.
+std::optional<std::vector<std::vector<size_t>>> independent_groups(const Reduce& reduce) {
+  const size_t n = reduce.states.size();
+  std::vector<size_t> group(n);
+  for (size_t c = 0; c < n; ++c) group[c] = c;
+  const auto join = [&](size_t a, size_t b) {
+    const size_t from = std::max(group[a], group[b]), to = std::min(group[a], group[b]);
+    for (size_t& g : group) if (g == from) g = to;
+  };
+  for (size_t c = 0; c < n; ++c) {
+    for (const monoid::StateRead& r : reduce.monoid->combine[c].reads) {
+      if (points_of(reduce, c) != points_of(reduce, size_t(r.component))) return std::nullopt;
+      join(c, size_t(r.component));
+    }
+  }
+  // Unlinked ones over the same points share a walk.
+  for (size_t a = 0; a < n; ++a) {
+    for (size_t b = 0; b < a; ++b) {
+      if (points_of(reduce, a) == points_of(reduce, b)) join(a, b);
+    }
+  }
+  std::vector<std::vector<size_t>> out;
+  for (size_t g = 0; g < n; ++g) {
+    std::vector<size_t> members;
+    for (size_t c = 0; c < n; ++c) if (group[c] == g) members.push_back(c);
+    if (!members.empty()) out.push_back(members);
+  }
+  return out;
+}
+
+}  // namespace
+
+void emit_reduce(Unit& unit, const Reduce& reduce) {
+  if (!reduce.comment.empty()) unit.out.line("/* " + reduce.comment + " */");
+  if (reduce.monoid->structure == monoid::Structure::TopK) return emit_top_k(unit, reduce);
+  const auto groups = is_flat(*reduce.monoid) ? independent_groups(reduce) : std::nullopt;
+  if (!groups) return emit_general_reduce(unit, reduce);
+  const Fold fold = make_fold(unit, *reduce.monoid, reduce.body, reduce.reads.size());
+  for (const std::vector<size_t>& members : *groups) {
+    Task task{reduce, fold, members, points_of(reduce, members[0]), {}};
+    std::vector<Expr> roots;
+    for (size_t c : members) roots.push_back(fold.step[c]);
+    task.body = {&reduce.where, &reduce.reads, roots};
+    emit_task(unit, task);
+  }
+}
+
+}  // namespace lemma::emit

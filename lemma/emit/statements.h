@@ -1,0 +1,21 @@
+// One function a statement kind; each writes its loops at the unit's place.
+#pragma once
+
+#include "lemma/emit/unit.h"
+
+namespace lemma::emit {
+
+void emit_map(Unit& unit, const tile::Map& map);
+void emit_copy(Unit& unit, const tile::Copy& copy);
+void emit_reduce(Unit& unit, const tile::Reduce& reduce);
+void emit_scan(Unit& unit, const tile::Scan& scan);
+void emit_gemm(Unit& unit, const tile::Gemm& gemm);
+
+// Opens `for (int64_t v = 0; v < extent; ++v)` and notes how far v reaches.
+void open_loop(Unit& unit, const tile::Range& range, const Frame& frame = {});
+void note_range(Unit& unit, const tile::Range& range);
+
+// How well an access suits lanes of `v`: unit stride, the same for all, or one by one. Larger is better.
+int lane_score(const Unit& unit, const tile::Access& access, tile::Var v, bool store);
+
+}  // namespace lemma::emit
