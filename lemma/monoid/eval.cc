@@ -16,20 +16,6 @@ using scalar::Kind;
 using scalar::Op;
 using scalar::Scalar;
 
-// Whether (value a, index i) stands before (b, j) in a list of the best.
-bool precedes(Kind kind, bool smallest, Scalar a, int64_t i, Scalar b, int64_t j) {
-  if (i < 0 || j < 0) return i >= 0;
-  if (scalar::is_float(kind)) {
-    const bool a_nan = std::isnan(a.f), b_nan = std::isnan(b.f);
-    if (a_nan != b_nan) return a_nan;
-    if (!a_nan && a.f != b.f) return smallest ? a.f < b.f : a.f > b.f;
-  } else if (a.i != b.i) {
-    const bool less = kind == Kind::U64 ? uint64_t(a.i) < uint64_t(b.i) : a.i < b.i;
-    return less == smallest;
-  }
-  return i < j;
-}
-
 int64_t constant_of(const view::Form& form, const SizeValues& sizes) {
   return form.evaluate([&](const view::Atom& a) {
     LEMMA_CHECK(a.kind == view::AtomKind::Size && sizes, "a monoid's extent is not a constant");
@@ -113,6 +99,19 @@ void decode(int64_t position, const std::vector<int64_t>& extents, std::vector<i
 }
 
 }  // namespace
+
+bool precedes(Kind kind, bool smallest, Scalar a, int64_t i, Scalar b, int64_t j) {
+  if (i < 0 || j < 0) return i >= 0;
+  if (scalar::is_float(kind)) {
+    const bool a_nan = std::isnan(a.f), b_nan = std::isnan(b.f);
+    if (a_nan != b_nan) return a_nan;
+    if (!a_nan && a.f != b.f) return smallest ? a.f < b.f : a.f > b.f;
+  } else if (a.i != b.i) {
+    const bool less = kind == Kind::U64 ? uint64_t(a.i) < uint64_t(b.i) : a.i < b.i;
+    return less == smallest;
+  }
+  return i < j;
+}
 
 void merge_top_k(Kind kind, int count, bool smallest, Slots left, Slots right, Scalar* values, Scalar* indices) {
   int l = 0, r = 0;

@@ -16,11 +16,12 @@
 namespace lemma::monoid {
 
 // Merges two sorted lists of `count` slots, (value, index) each, into the best `count` of both: nan above all, ties by
-// the smaller index, missing slots (index -1) last. `out` may not alias the operands.
+// the smaller index, missing slots (index -1) last. The results may not alias the operands. precedes() is that order.
 struct Slots {
   const scalar::Scalar* values;
   const scalar::Scalar* indices;
 };
+bool precedes(scalar::Kind kind, bool smallest, scalar::Scalar a, int64_t i, scalar::Scalar b, int64_t j);
 void merge_top_k(scalar::Kind kind, int count, bool smallest, Slots left, Slots right, scalar::Scalar* values,
                  scalar::Scalar* indices);
 

@@ -41,8 +41,8 @@ inline bool has(Op op, Kind kind) {
   }
 }
 
-// A pool of nodes over a few leaves of each kind: Arg(k) has kind k % 7; present 0, index 0 and size 0 exist.
-inline std::vector<Expr> random_pool(Arena& arena, Random& random, int operations) {
+// `bits`: with the operation that shows a nan's payload. A pool of nodes over a few leaves of each kind: Arg(k) has kind k % 7; present 0, index 0 and size 0 exist.
+inline std::vector<Expr> random_pool(Arena& arena, Random& random, int operations, bool bits = true) {
   std::vector<Expr> pool;
   for (int k = 0; k < 14; ++k) pool.push_back(arg(arena, Kind(k % 7), k));
   for (int k = 0; k < 14; ++k) {
@@ -53,7 +53,7 @@ inline std::vector<Expr> random_pool(Arena& arena, Random& random, int operation
   pool.push_back(present(arena, 0));
   pool.push_back(index(arena, 0));
   pool.push_back(size(arena, 0));
-  const int last = int(Op::Bits);
+  const int last = int(Op::Bits) - (bits ? 0 : 1);
   const auto pick = [&](Kind kind) {
     for (;;) {
       const Expr e = pool[size_t(below(random, int(pool.size())))];
