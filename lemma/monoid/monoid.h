@@ -69,8 +69,9 @@ using MonoidRef = std::shared_ptr<const Monoid>;
 // n the number of components.
 scalar::Expr elementwise_combine(const Monoid& monoid, size_t component, scalar::Arena& into);
 
-// Equal definitions (names apart).
+// Equal definitions (names apart), and a hash that agrees with it.
 bool same(const Monoid& a, const Monoid& b);
+size_t hash(const Monoid& monoid);
 
 // ---- library.cc. `kind` is the element's kind. ----
 MonoidRef sum(scalar::Kind kind);
@@ -93,7 +94,9 @@ MonoidRef welford(scalar::Kind kind);
 MonoidRef rescaled_sum(scalar::Kind kind, int sums, double scale);
 // Scan of h -> a*h + b: operands (a, b), components (a, b).
 MonoidRef affine(scalar::Kind kind);
-// The product of monoids: components, operands and results side by side. Elementwise if all are.
+// The product of monoids: components, operands and results side by side. Elementwise if all are. Both must be pairable:
+// all but top-k, whose merge no update states, are.
+bool pairable(const Monoid& monoid);
 MonoidRef pair(const MonoidRef& a, const MonoidRef& b);
 
 }  // namespace lemma::monoid

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "lemma/scalar/rule.h"
+
 namespace lemma::rewrite {
 
-// How far a rewrite keeps values (docs/ir.md): bit for bit; over the reals with inf and nan; wherever inputs are finite
-// or -inf scores; or not at all.
-enum class Claim : unsigned char { Exact, Real, Finite, Loose };
+using scalar::Claim;
 
 struct Decision {
   std::string pass;

@@ -8,6 +8,7 @@
 
 #include "lemma/base/check.h"
 #include "lemma/base/hash.h"
+#include "lemma/scalar/convert.h"
 
 namespace lemma::scalar {
 namespace {
@@ -116,21 +117,22 @@ int64_t Expr::as_int() const {
   return payload();
 }
 
-Expr constant_bits(Arena& arena, Kind kind, int64_t bits) { return arena.make(Op::Const, kind, {}, bits); }
+Expr constant_bits(Arena& arena, Kind kind, int64_t bits) {
+  // One payload for each value, so that equal constants are one node.
+  const int64_t payload = kind == Kind::F32 ? int64_t(uint32_t(bits)) : kind == Kind::F64 ? bits : wrapped(kind, bits);
+  return arena.make(Op::Const, kind, {}, payload);
+}
 
 Expr constant_int(Arena& arena, Kind kind, int64_t value) {
   LEMMA_CHECK(!is_float(kind), "integer constant of a float kind");
-  if (kind == Kind::I32) value = int32_t(value);
-  if (kind == Kind::U32) value = int64_t(uint32_t(value));
-  if (kind == Kind::Bool) value = value != 0;
   return constant_bits(arena, kind, value);
 }
 
 Expr constant(Arena& arena, Kind kind, double value) {
   if (kind == Kind::F32) return constant_bits(arena, kind, int64_t(uint32_t(std::bit_cast<int32_t>(float(value)))));
   if (kind == Kind::F64) return constant_bits(arena, kind, std::bit_cast<int64_t>(value));
-  LEMMA_CHECK(std::floor(value) == value, "fractional constant of an integer kind");
-  return constant_int(arena, kind, int64_t(value));
+  LEMMA_CHECK(std::floor(value) == value && std::fabs(value) <= 0x1p64, "fractional constant of an integer kind");
+  return constant_int(arena, kind, truncated(value < 0 ? Kind::I64 : Kind::U64, value));
 }
 
 Expr arg(Arena& arena, Kind kind, int which) { return arena.make(Op::Arg, kind, {}, which); }

@@ -33,7 +33,7 @@ enum class Space : uint8_t {
 
 // How a block-local buffer is stored. RowMajor pads the last dimension by `pad` elements. Panels stores the last two
 // dimensions [K, N] as [ceil(N/width)][ceil(K/interleave)][width][interleave], zero beyond N and K: what a register
-// tile streams. Global buffers are RowMajor.
+// tile streams. Parameters are RowMajor.
 enum class LayoutKind : uint8_t { RowMajor, Panels };
 struct Layout {
   LayoutKind kind = LayoutKind::RowMajor;
@@ -150,10 +150,12 @@ struct Scan {
   bool operator==(const Scan&) const = default;
 };
 
-// acc[.., m, n] = (or +=) sum over k of a[.., m, k] * b[.., k, n]. Coordinates of `a` use m and k, of `b` k and n, of
-// `acc` m and n, and outer variables. Accumulates in the kind of acc's buffer; operands are widened.
+// acc[.., m, n] = (or +=) sum over k (and the taps) of a[.., m, k] * b[.., k, n]. Coordinates of `a` use m, k and taps,
+// of `b` k, taps and n, of `acc` m and n, and outer variables. Accumulates in the kind of acc's buffer; operands are
+// widened. Taps are further reduce variables along which `a` does not lie contiguous (the window of a stencil).
 struct Gemm {
   Range m, n, k;
+  std::vector<Range> taps;
   Access a, b, acc;
   bool accumulate = true;
   std::string comment;

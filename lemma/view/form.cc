@@ -1,8 +1,11 @@
 #include "lemma/view/form.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
 
 #include "lemma/base/check.h"
+#include "lemma/view/floor.h"
 
 namespace lemma::view {
 namespace {
@@ -18,15 +21,6 @@ int64_t checked_mul(int64_t a, int64_t b) {
   LEMMA_CHECK(!__builtin_mul_overflow(a, b, &out), "a form's coefficient leaves 64 bits");
   return out;
 }
-
-int64_t floor_quotient(int64_t a, int64_t b) {
-  if (b == 0) return 0;
-  if (b == -1) return -a;
-  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-}
-
-// Divides every coefficient by d where all are divisible; d > 0.
-bool divisible(const Term& t, int64_t d) { return t.coefficient % d == 0; }
 
 }  // namespace
 
@@ -88,8 +82,23 @@ void Form::add(Term term) {
 }
 
 Form operator+(const Form& a, const Form& b) {
-  Form out = a;
-  for (const Term& t : b.terms_) out.add(t);
+  Form out;
+  out.terms_.reserve(a.terms_.size() + b.terms_.size());
+  size_t i = 0, j = 0;
+  while (i < a.terms_.size() || j < b.terms_.size()) {
+    const auto order = i == a.terms_.size()   ? std::strong_ordering::greater
+                       : j == b.terms_.size() ? std::strong_ordering::less
+                                              : compare(a.terms_[i].factors, b.terms_[j].factors);
+    if (order < 0) {
+      out.terms_.push_back(a.terms_[i++]);
+    } else if (order > 0) {
+      out.terms_.push_back(b.terms_[j++]);
+    } else {
+      const int64_t sum = checked_add(a.terms_[i].coefficient, b.terms_[j].coefficient);
+      if (sum != 0) out.terms_.push_back({sum, a.terms_[i].factors});
+      ++i, ++j;
+    }
+  }
   return out;
 }
 
@@ -115,6 +124,121 @@ Form operator*(const Form& a, const Form& b) {
   return out;
 }
 
+namespace {
+
+// What divides what, for the canonical form of floors.
+struct Parts {
+  Form whole;  // multiples of the denominator, divided by it
+  Form rest;
+};
+
+// The term divided by the product `by` (of coefficient and atoms), if by divides it.
+std::optional<Term> quotient(const Term& term, const Term& by) {
+  if (term.coefficient % by.coefficient != 0) return std::nullopt;
+  Term out{term.coefficient / by.coefficient, term.factors};
+  for (const Atom& f : by.factors) {
+    auto it = std::find(out.factors.begin(), out.factors.end(), f);
+    if (it == out.factors.end()) return std::nullopt;
+    out.factors.erase(it);
+  }
+  return out;
+}
+
+// The greatest positive integer that divides every coefficient.
+int64_t content(const Form& form) {
+  uint64_t g = 0;
+  for (const Term& t : form.terms()) {
+    g = std::gcd(g, t.coefficient < 0 ? 0 - uint64_t(t.coefficient) : uint64_t(t.coefficient));
+  }
+  return g > uint64_t(INT64_MAX) ? 1 : int64_t(g);
+}
+
+// A product of sizes with a positive coefficient: never negative.
+bool is_size_product(const Form& form) {
+  if (form.terms().size() != 1 || form.terms()[0].coefficient < 0) return false;
+  const std::vector<Atom>& factors = form.terms()[0].factors;
+  return std::all_of(factors.begin(), factors.end(), [](const Atom& a) { return a.kind == AtomKind::Size; });
+}
+
+}  // namespace
+
+// Multiples of the denominator leave a floor: floor((d*x + r)/d) = x + floor(r/d). So does the constant's multiple of a
+// constant d, so that equal forms are equal however they were written.
+std::optional<Form> Form::leave_floor(const Form& numerator, const Form& denominator) {
+  if (denominator.terms_.size() != 1) return std::nullopt;
+  const Term& d = denominator.terms_[0];
+  Parts parts;
+  for (const Term& t : numerator.terms_) {
+    if (auto q = quotient(t, d)) {
+      parts.whole.add(std::move(*q));
+    } else if (t.factors.empty() && d.factors.empty()) {
+      const int64_t q = floor_quotient(t.coefficient, d.coefficient);
+      parts.whole.add({q, {}});
+      parts.rest.add({t.coefficient - q * d.coefficient, {}});
+    } else {
+      parts.rest.add(t);
+    }
+  }
+  if (d.factors.empty() && parts.rest.is_constant()) return parts.whole;  // 0 <= rest < d
+  if (parts.whole.terms_.empty()) return std::nullopt;
+  return parts.whole + floor_div(parts.rest, denominator);
+}
+
+// floor((g*x + c)/(g*d)) = floor((x + floor(c/g))/d) for a constant g > 0; c is 0 unless d is constant.
+std::optional<Form> Form::cancel_floor(const Form& numerator, const Form& denominator) {
+  Form variable = numerator;
+  int64_t constant = 0;
+  if (denominator.is_constant() && !numerator.terms_.empty() && numerator.terms_[0].factors.empty()) {
+    constant = numerator.terms_[0].coefficient;
+    variable.terms_.erase(variable.terms_.begin());
+  }
+  const int64_t g = std::gcd(content(variable), content(denominator));
+  if (g <= 1) return cancel_atom(numerator, denominator);
+  Form d = denominator;
+  for (Term& t : variable.terms_) t.coefficient /= g;
+  for (Term& t : d.terms_) t.coefficient /= g;
+  return floor_div(variable + Form(floor_quotient(constant, g)), d);
+}
+
+// floor(s*x/(s*d)) = floor(x/d) for an atom s.
+std::optional<Form> Form::cancel_atom(const Form& numerator, const Form& denominator) {
+  if (denominator.terms_.size() != 1) return std::nullopt;
+  for (const Atom& s : denominator.terms_[0].factors) {
+    const Term by{1, {s}};
+    Form n;
+    for (const Term& t : numerator.terms_) {
+      if (auto q = quotient(t, by)) n.add(std::move(*q));
+    }
+    if (n.terms_.size() != numerator.terms_.size()) continue;
+    Form d;
+    d.add(*quotient(denominator.terms_[0], by));
+    return floor_div(n, d);
+  }
+  return std::nullopt;
+}
+
+// floor((floor(a/b) + c)/d) = floor((a + c*b)/(b*d)) for d >= 0 and, unless c = 0, a constant b > 0.
+std::optional<Form> Form::nest_floor(const Form& numerator, const Form& denominator) {
+  if (!is_size_product(denominator)) return std::nullopt;
+  const int64_t c = numerator.constant_term();
+  if (numerator.terms_.size() != (c == 0 ? 1u : 2u)) return std::nullopt;
+  const Term& t = numerator.terms_.back();
+  if (t.coefficient != 1 || t.factors.size() != 1 || t.factors[0].kind != AtomKind::Floor) return std::nullopt;
+  const FloorParts& inner = *t.factors[0].floor;
+  const std::optional<int64_t> b = inner.denominator.constant();
+  if (c != 0 && !(b && *b > 0)) return std::nullopt;
+  // Stay far from overflow.
+  if (content(inner.denominator) > INT32_MAX || content(denominator) > INT32_MAX || std::llabs(c) > INT32_MAX ||
+      inner.denominator.terms_.size() != 1) {
+    return std::nullopt;
+  }
+  const Form shift = c == 0 ? Form() : Form(c * *b);
+  if (std::llabs(inner.numerator.constant_term()) > INT64_MAX / 2 || std::llabs(shift.constant_term()) > INT64_MAX / 2) {
+    return std::nullopt;
+  }
+  return floor_div(inner.numerator + shift, inner.denominator * denominator);
+}
+
 Form Form::floor_div(const Form& numerator, const Form& denominator) {
   const auto d = denominator.constant();
   const auto n = numerator.constant();
@@ -123,56 +247,12 @@ Form Form::floor_div(const Form& numerator, const Form& denominator) {
   if (d && *d == 1) return numerator;
   if (d && *d == -1) return -numerator;
   if (numerator.terms_.empty()) return 0;
-  if (d && *d < 0) return floor_div(-numerator, -*d);
-  if (d) {
-    // Terms whose coefficient d divides leave the floor: floor((d*x + r)/d) = x + floor(r/d). The constant leaves its
-    // multiple of d, so that equal forms are equal however they were written.
-    Form whole, rest;
-    for (const Term& t : numerator.terms_) {
-      if (divisible(t, *d)) {
-        whole.add({t.coefficient / *d, t.factors});
-      } else if (t.factors.empty()) {
-        const int64_t q = floor_quotient(t.coefficient, *d);
-        whole.add({q, {}});
-        rest.add({t.coefficient - q * *d, {}});
-      } else {
-        rest.add(t);
-      }
-    }
-    if (rest.is_constant()) return whole;  // 0 <= rest < d
-    if (!whole.terms_.empty()) return whole + floor_div(rest, denominator);
-    // floor(floor(a/b)/d) = floor(a/(b*d)) for constants b, d > 0.
-    if (rest.terms_.size() == 1 && rest.terms_[0].coefficient == 1 && rest.terms_[0].factors.size() == 1 &&
-        rest.terms_[0].factors[0].kind == AtomKind::Floor) {
-      const FloorParts& inner = *rest.terms_[0].factors[0].floor;
-      if (auto b = inner.denominator.constant(); b && *b > 0) {
-        return floor_div(inner.numerator, Form(checked_mul(*b, *d)));
-      }
-    }
-  } else {
-    // A symbolic denominator d that is a single atom or product: multiples of it leave the floor. d != 0 is not known,
-    // and floor(x/0) is 0, so the rule is right only where the size is not zero; a zero size has no points to read.
-    if (denominator.terms_.size() == 1 && denominator.terms_[0].coefficient == 1) {
-      const std::vector<Atom>& factors = denominator.terms_[0].factors;
-      Form whole, rest;
-      for (const Term& t : numerator.terms_) {
-        std::vector<Atom> left = t.factors;
-        bool all = true;
-        for (const Atom& f : factors) {
-          auto it = std::find(left.begin(), left.end(), f);
-          if (it == left.end()) { all = false; break; }
-          left.erase(it);
-        }
-        if (all) whole.add({t.coefficient, left});
-        else rest.add(t);
-      }
-      if (rest.terms_.empty()) return whole;
-      if (!whole.terms_.empty()) return whole + floor_div(rest, denominator);
-    }
-    if (numerator == denominator) return 1;
-  }
-  Atom atom{AtomKind::Floor, 0, std::make_shared<const FloorParts>(FloorParts{numerator, denominator})};
-  return of_atom(std::move(atom));
+  if (denominator.terms_.back().coefficient < 0) return floor_div(-numerator, -denominator);
+  if (numerator == denominator) return 1;
+  if (auto simpler = leave_floor(numerator, denominator)) return *std::move(simpler);
+  if (auto simpler = cancel_floor(numerator, denominator)) return *std::move(simpler);
+  if (auto simpler = nest_floor(numerator, denominator)) return *std::move(simpler);
+  return of_atom({AtomKind::Floor, 0, std::make_shared<const FloorParts>(FloorParts{numerator, denominator})});
 }
 
 Form Form::mod(const Form& a, const Form& b) {
@@ -180,7 +260,10 @@ Form Form::mod(const Form& a, const Form& b) {
   return a - b * floor_div(a, b);
 }
 
-Form Form::ceil_div(const Form& a, const Form& b) { return floor_div(a + b - Form(1), b); }
+Form Form::ceil_div(const Form& a, const Form& b) {
+  if (auto d = b.constant(); d && *d < 0) return -floor_div(a, -b);
+  return floor_div(a + b - Form(1), b);
+}
 
 std::optional<int64_t> Form::constant() const {
   if (terms_.empty()) return 0;
@@ -327,155 +410,6 @@ int64_t Form::evaluate(const Lookup& f) const {
     sum += product;
   }
   return int64_t(sum);
-}
-
-namespace {
-
-std::string print_sum(const Form& form, const Names& names);
-
-std::string print_atom(const Atom& a, const Names& names) {
-  switch (a.kind) {
-    case AtomKind::Index: return names.index(a.id);
-    case AtomKind::Size: return names.size(a.id);
-    case AtomKind::Data: return names.data(a.id);
-    case AtomKind::Floor: break;
-  }
-  auto operand = [&](const Form& f) {
-    const std::string text = print_sum(f, names);
-    const bool simple = f.is_index() || f.as_size() || (f.is_constant() && f.constant_term() >= 0) ||
-                        (f.terms().size() == 1 && f.terms()[0].coefficient == 1 && f.terms()[0].factors.size() == 1 &&
-                         f.terms()[0].factors[0].kind == AtomKind::Data);
-    return simple ? text : "(" + text + ")";
-  };
-  return "(" + operand(a.floor->numerator) + " // " + operand(a.floor->denominator) + ")";
-}
-
-std::string print_sum(const Form& form, const Names& names) {
-  // Sizes sort first and the constant before them; people expect indices first and the constant last.
-  std::vector<const Term*> order;
-  for (const Term& t : form.terms()) order.push_back(&t);
-  std::stable_sort(order.begin(), order.end(), [](const Term* a, const Term* b) {
-    auto rank = [](const Term* t) {
-      if (t->factors.empty()) return 2;
-      for (const Atom& f : t->factors) {
-        if (f.kind != AtomKind::Size) return 0;
-      }
-      return 1;
-    };
-    const bool negative_a = a->coefficient < 0, negative_b = b->coefficient < 0;
-    if (rank(a) != rank(b)) return rank(a) < rank(b);
-    return !negative_a && negative_b;
-  });
-  std::string out;
-  for (const Term* t : order) {
-    int64_t c = t->coefficient;
-    if (out.empty()) {
-      if (c < 0) out += "-";
-    } else {
-      out += c < 0 ? " - " : " + ";
-    }
-    const uint64_t magnitude = c < 0 ? 0 - uint64_t(c) : uint64_t(c);
-    std::string product;
-    if (magnitude != 1 || t->factors.empty()) product = std::to_string(magnitude);
-    for (const Atom& a : t->factors) product += (product.empty() ? "" : "*") + print_atom(a, names);
-    out += product;
-  }
-  return out.empty() ? "0" : out;
-}
-
-}  // namespace
-
-std::string print(const Form& form, const Names& names) { return print_sum(form, names); }
-
-namespace {
-
-using Bound = std::optional<int64_t>;
-
-Bound add_bound(Bound a, Bound b) {
-  int64_t out;
-  if (!a || !b || __builtin_add_overflow(*a, *b, &out)) return std::nullopt;
-  return out;
-}
-
-Range multiply(const Range& a, const Range& b) {
-  // Without all four ends only the signs can be used.
-  if (a.low && a.high && b.low && b.high) {
-    Range out;
-    bool first = true;
-    for (int64_t x : {*a.low, *a.high}) {
-      for (int64_t y : {*b.low, *b.high}) {
-        int64_t p;
-        if (__builtin_mul_overflow(x, y, &p)) return {};
-        out.low = first ? p : std::min(*out.low, p);
-        out.high = first ? p : std::max(*out.high, p);
-        first = false;
-      }
-    }
-    return out;
-  }
-  if ((a.low == Bound(0) && a.high == Bound(0)) || (b.low == Bound(0) && b.high == Bound(0))) return {0, 0};
-  const bool positive_a = a.low && *a.low >= 0, positive_b = b.low && *b.low >= 0;
-  if (positive_a && positive_b) {
-    int64_t low;
-    return {__builtin_mul_overflow(*a.low, *b.low, &low) ? 0 : low, std::nullopt};
-  }
-  const bool negative_a = a.high && *a.high <= 0, negative_b = b.high && *b.high <= 0;
-  if ((positive_a && negative_b) || (negative_a && positive_b)) {
-    const int64_t x = positive_a ? *a.low : *a.high, y = positive_b ? *b.low : *b.high;
-    int64_t high;
-    return {std::nullopt, __builtin_mul_overflow(x, y, &high) ? 0 : high};
-  }
-  return {};
-}
-
-}  // namespace
-
-Range range(const Form& form, const Ranges& ranges) {
-  Range sum{0, 0};
-  for (const Term& t : form.terms()) {
-    Range product{t.coefficient, t.coefficient};
-    for (size_t i = 0; i < t.factors.size(); ++i) {
-      const Atom& a = t.factors[i];
-      Range r;
-      if (a.kind == AtomKind::Floor) {
-        const Range n = range(a.floor->numerator, ranges), d = range(a.floor->denominator, ranges);
-        if (d.low && *d.low > 0) {
-          if (n.low) r.low = *n.low >= 0 ? (d.high ? floor_quotient(*n.low, *d.high) : 0) : floor_quotient(*n.low, *d.low);
-          if (n.high) r.high = *n.high >= 0 ? Bound(floor_quotient(*n.high, *d.low))
-                                            : (d.high ? Bound(floor_quotient(*n.high, *d.high)) : Bound(-1));
-        }
-      } else {
-        r = ranges(a);
-      }
-      product = multiply(product, r);
-    }
-    sum = {add_bound(sum.low, product.low), add_bound(sum.high, product.high)};
-  }
-  return sum;
-}
-
-Form simplify(const Form& form, const Ranges& ranges) {
-  Form out;
-  for (const Term& t : form.terms()) {
-    Form product(t.coefficient);
-    for (const Atom& a : t.factors) {
-      Form factor;
-      if (a.kind == AtomKind::Floor) {
-        const Form n = simplify(a.floor->numerator, ranges), d = simplify(a.floor->denominator, ranges);
-        factor = Form::floor_div(n, d);
-        // 0 <= n < d decides the floor; d - n may be simpler to bound than n and d apart.
-        const Range low = range(n, ranges), gap = range(d - n, ranges);
-        if (low.low && *low.low >= 0 && gap.low && *gap.low >= 1) factor = 0;
-      } else {
-        factor = a.kind == AtomKind::Index  ? Form::index(a.id)
-                 : a.kind == AtomKind::Size ? Form::size(a.id)
-                                            : Form::data(a.id);
-      }
-      product = product * factor;
-    }
-    out = out + product;
-  }
-  return out;
 }
 
 }  // namespace lemma::view

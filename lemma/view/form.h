@@ -3,8 +3,14 @@
 //
 // An atom is an index (a loop variable of whoever owns the form), a size symbol, the value of an integer read
 // (Data: a gathered coordinate, `j < len[b]`), or floor(a / b) of two forms. a mod b is a - b * floor(a / b).
-// floor(a / 0) is 0. Equality is structural and, over indices and sizes, decides equality of polynomials.
-// Coefficients are exact; overflow of 64 bits is a bug check, so callers bound literals (the parser does).
+// floor(a / 0) is 0 for a constant 0. **Other denominators are taken to be nonzero** (and those of ceil_div positive):
+// floor((S*x + r) / S) becomes x + floor(r / S), though at S = 0 the left side is 0. A shape that divides by a zero size
+// has no points, so nothing is read there; whoever makes forms of user text with other denominators (data, indices)
+// must know or guard that they are not zero (view::from_expr refuses them).
+//
+// Equality is structural and, over indices and sizes, decides equality of polynomials. Floors are canonical as far as
+// stated at floor_div, no further. Coefficients are exact; overflow of 64 bits is a bug check and walks recurse into
+// nested floors, so whoever makes forms of user text goes through checked.h, which bounds both.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +49,8 @@ class Form {
   static Form index(int id);
   static Form size(int id);
   static Form data(int read);
+  // Canonical: multiples of a one-term denominator leave (of a constant one also the constant's), common factors
+  // cancel, floor((floor(a/b) + c)/d) becomes one floor where b and d are constants or products of sizes.
   static Form floor_div(const Form& numerator, const Form& denominator);
   static Form mod(const Form& a, const Form& b);
   static Form ceil_div(const Form& a, const Form& b);
@@ -82,6 +90,10 @@ class Form {
 
  private:
   static Form of_atom(Atom atom);
+  static std::optional<Form> leave_floor(const Form& numerator, const Form& denominator);
+  static std::optional<Form> cancel_floor(const Form& numerator, const Form& denominator);
+  static std::optional<Form> cancel_atom(const Form& numerator, const Form& denominator);
+  static std::optional<Form> nest_floor(const Form& numerator, const Form& denominator);
   void add(Term term);
   std::vector<Term> terms_;                  // sorted by factors, no zero coefficients
 };
@@ -103,7 +115,7 @@ struct Names {
   std::function<std::string(int)> size;
   std::function<std::string(int)> data;
 };
-std::string print(const Form& form, const Names& names);  // "2*i + r - 1", "f // B", "f % B"
+std::string print(const Form& form, const Names& names);  // "2*i + r - 1", "f // B", "3*(f % B)"; see print.cc
 
 // An interval of integers; a missing side is unbounded.
 struct Range {
@@ -114,7 +126,8 @@ struct Range {
 using Ranges = std::function<Range(const Atom&)>;          // never asked about Floor
 Range range(const Form& form, const Ranges& ranges);       // sound, not tight
 
-// Removes floors that `ranges` decides: floor((a*d + r)/d) = a + floor(r/d), and floor(r/d) = 0 for 0 <= r < d.
+// Removes floors that `ranges` decides: a floor whose range is one value, floor(r/d) = 0 for 0 <= r < d, and
+// floor((g*x + r)/(g*d)) = floor(x/d) for 0 <= r < g.
 Form simplify(const Form& form, const Ranges& ranges);
 
 }  // namespace lemma::view

@@ -32,30 +32,42 @@ std::optional<Conjunction> normalise(Constraint c) {
   return Conjunction{std::move(c)};
 }
 
+// Whether b, which holds, leaves anything to say of a: nothing if both cannot hold, false if b implies a.
+std::optional<bool> needed_beside(const Constraint& a, const Constraint& b) {
+  const std::optional<int64_t> difference = (a.form - b.form).constant();
+  const std::optional<int64_t> sum = difference ? std::nullopt : (a.form + b.form).constant();
+  if (!difference && !sum) return true;
+  if (b.relation == Relation::Zero) {  // a.form is the constant difference or sum
+    const int64_t value = difference ? *difference : *sum;
+    if (a.relation == Relation::Zero ? value != 0 : value < 0) return std::nullopt;
+    return false;
+  }
+  if (a.relation == Relation::Zero) return true;  // decided from the other side
+  if (difference) return *difference < 0;
+  if (*sum < 0) return std::nullopt;
+  return true;
+}
+
+// Adds to a each constraint of b. Constraints whose forms differ, up to sign, by a constant: contradictions show,
+// weaker ones leave.
 std::optional<Conjunction> join(const Conjunction& a, const Conjunction& b) {
-  Conjunction out;
-  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
-  // Two constraints whose forms differ by a constant: contradictions show, weaker ones leave.
-  for (size_t i = 0; i < out.size(); ++i) {
-    for (size_t j = 0; j < out.size(); ++j) {
-      if (i == j || out[i].relation != Relation::NonNegative) continue;
-      if (out[j].relation == Relation::NonNegative) {
-        if (auto k = (out[i].form - out[j].form).constant(); k && *k >= 0) {  // j implies i
-          out.erase(out.begin() + ptrdiff_t(i));
-          return join(out, {});
-        }
-        if (auto k = (out[i].form + out[j].form).constant(); k && *k < 0) return std::nullopt;
-      } else {
-        // form_j == 0 decides form_i if they differ, up to sign, by a constant.
-        for (const Form& d : {out[i].form - out[j].form, out[i].form + out[j].form}) {
-          if (auto k = d.constant()) {
-            if (*k < 0) return std::nullopt;
-            out.erase(out.begin() + ptrdiff_t(i));
-            return join(out, {});
-          }
-        }
-      }
+  Conjunction out = a;
+  for (const Constraint& added : b) {
+    bool needed = true;
+    for (size_t i = 0; i < out.size() && needed; ++i) {
+      const std::optional<bool> beside = out[i] == added ? std::optional(false) : needed_beside(added, out[i]);
+      if (!beside) return std::nullopt;
+      needed = *beside;
     }
+    if (!needed) continue;
+    Conjunction kept;
+    for (Constraint& k : out) {
+      const std::optional<bool> beside = needed_beside(k, added);
+      if (!beside) return std::nullopt;
+      if (*beside) kept.push_back(std::move(k));
+    }
+    kept.insert(std::lower_bound(kept.begin(), kept.end(), added), added);
+    out = std::move(kept);
   }
   return out;
 }
@@ -205,36 +217,6 @@ bool Formula::evaluate(const Form::Lookup& f) const {
     if (all) return true;
   }
   return false;
-}
-
-std::string print(const Formula& formula, const Names& names) {
-  if (formula.is_never()) return "false";
-  if (formula.is_always()) return "true";
-  std::string out;
-  for (const Conjunction& c : formula.cases()) {
-    std::string all;
-    for (const Constraint& k : c) {
-      // Terms with negative coefficients go to the right, so that i - j >= 0 reads j <= i.
-      Form left, right;
-      for (const Term& t : k.form.terms()) {
-        Form term(t.coefficient);
-        for (const Atom& a : t.factors) {
-          term = term * (a.kind == AtomKind::Index  ? Form::index(a.id)
-                         : a.kind == AtomKind::Size ? Form::size(a.id)
-                         : a.kind == AtomKind::Data ? Form::data(a.id)
-                                                    : Form::floor_div(a.floor->numerator, a.floor->denominator));
-        }
-        if (t.coefficient > 0) left = left + term;
-        else right = right - term;
-      }
-      const char* relation = k.relation == Relation::Zero ? " == " : " <= ";
-      std::string text = k.relation == Relation::Zero ? print(left, names) + relation + print(right, names)
-                                                      : print(right, names) + relation + print(left, names);
-      all += (all.empty() ? "" : " and ") + text;
-    }
-    out += (out.empty() ? "" : " or ") + all;
-  }
-  return out;
 }
 
 }  // namespace lemma::view

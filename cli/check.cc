@@ -1,0 +1,197 @@
+// lemma check: runs the kernels and compares every output with the f64 oracle. Outputs hold nan before the run, so an
+// element nobody wrote shows; integer and bool outputs are run twice over different bytes. Inputs are random from a
+// fresh, printed seed unless given.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "cli/interpret.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/session.h"
+
+namespace lemma::cli {
+namespace {
+
+using base::Result;
+using nlohmann::json;
+using runtime::Array;
+
+struct Options {
+  ProgramOptions program;
+  DataOptions data;
+  std::optional<double> tolerance;
+  double most_operations = 1e9;
+  int64_t points = 4096;
+};
+
+struct Verdict {
+  std::string output;
+  runtime::Array array;
+  driver::Comparison comparison;
+  driver::Tolerance tolerance;
+  std::optional<int64_t> unwritten;  // differs between two fills
+  bool whole = true;
+  bool ok() const { return comparison.ok() && !unwritten; }
+};
+
+// The first element whose value is what was there before.
+std::optional<int64_t> first_difference(const Array& a, const Array& b) {
+  for (int64_t i = 0; i < a.count(); ++i) {
+    if (runtime::int_at(a, i) != runtime::int_at(b, i)) return i;
+  }
+  return std::nullopt;
+}
+
+// Constants that the program's loops step by: where tiles end.
+std::vector<int64_t> tile_sizes(const tile::Program& program) {
+  std::set<int64_t> found = {8, 16, 64};
+  for (const tile::Kernel& kernel : program.kernels) {
+    std::vector<const tile::Block*> blocks = {&kernel.body};
+    while (!blocks.empty()) {
+      const tile::Block& block = *blocks.back();
+      blocks.pop_back();
+      for (const tile::Stmt& statement : block) {
+        if (const auto* loop = std::get_if<tile::For>(&statement)) {
+          if (loop->step > 1) found.insert(loop->step);
+          blocks.push_back(&loop->body);
+        } else if (const auto* branch = std::get_if<tile::If>(&statement)) {
+          blocks.push_back(&branch->then);
+          blocks.push_back(&branch->otherwise);
+        }
+      }
+    }
+  }
+  return {found.begin(), found.end()};
+}
+
+Result<std::vector<Verdict>> compare_all(const Context& context, const Options& options, const tensor::Graph& graph,
+                                         const driver::Arguments& arguments, const tile::Program& program,
+                                         const std::vector<runtime::Named>& outputs) {
+  Progress progress(context, "asking the oracle");
+  SampleOptions sample;
+  sample.most_operations = options.most_operations;
+  sample.points = options.points;
+  sample.tiles = tile_sizes(program);
+  sample.seed = *options.data.seed;
+  LEMMA_TRY(const std::vector<Expected> expected, expect(graph, arguments, sample));
+  std::vector<Verdict> verdicts;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Verdict verdict;
+    verdict.output = outputs[i].name;
+    verdict.array = outputs[i].array;
+    verdict.tolerance = driver::tolerance_of(outputs[i].array.type, options.tolerance);
+    verdict.comparison = driver::compare(outputs[i].array, expected[i].references, verdict.tolerance);
+    verdict.whole = expected[i].whole;
+    verdicts.push_back(std::move(verdict));
+  }
+  return verdicts;
+}
+
+Result<std::vector<Verdict>> run_and_compare(const Context& context, const Options& options,
+                                             const tensor::Graph& graph) {
+  LEMMA_TRY(const driver::Arguments arguments, gather_arguments(graph, options.data));
+  LEMMA_TRY(const driver::Compiled compiled, compile_program(context, graph, options.program));
+  LEMMA_TRY(const Kernels kernels, load_kernels(context, compiled, options.program));
+  LEMMA_TRY(driver::Call call, driver::prepare(compiled, arguments));
+  runtime::Workspace workspace;
+  const int threads = thread_count(options.data);
+  {
+    Progress progress(context, "running");
+    LEMMA_TRY_VOID(launch_stoppable(kernels.module, call, workspace, threads));
+  }
+  // A second call over other bytes and the workspace the first one left: what is not written by the program, or
+  // depends on what was there before, differs.
+  LEMMA_TRY(driver::Call second, driver::prepare(compiled, arguments));
+  driver::poison(second, 0x5a);
+  LEMMA_TRY_VOID(launch_stoppable(kernels.module, second, workspace, threads));
+  LEMMA_TRY(std::vector<Verdict> verdicts,
+            compare_all(context, options, graph, arguments, compiled.program, call.outputs));
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    if (!scalar::is_float(verdicts[i].array.type)) {
+      verdicts[i].unwritten = first_difference(call.outputs[i].array, second.outputs[i].array);
+    }
+  }
+  return verdicts;
+}
+
+void print(const Verdict& v) {
+  const driver::Comparison& c = v.comparison;
+  const std::string what = v.output + " " + runtime::describe(v.array);
+  const std::string how = v.whole ? "every element" : std::to_string(c.compared) + " sampled elements";
+  if (v.ok()) {
+    std::printf("ok    %s: %s, worst error %s", what.c_str(), how.c_str(), number(c.worst, 3).c_str());
+    if (c.where && c.worst > 0) std::printf(" at %s", driver::print_index(v.array.extents, *c.where).c_str());
+    std::printf(", allowed %s\n", driver::describe(v.tolerance).c_str());
+    return;
+  }
+  std::printf("WRONG %s: %lld of %lld compared elements differ", what.c_str(), static_cast<long long>(c.different),
+              static_cast<long long>(c.compared));
+  if (c.where && c.different > 0) {
+    std::printf("; worst at %s: found %s, expected %s", driver::print_index(v.array.extents, *c.where).c_str(),
+                number(c.found, 9).c_str(), number(c.expected, 9).c_str());
+  }
+  if (v.unwritten) {
+    std::printf("; %s depends on what the memory held before", driver::print_index(v.array.extents, *v.unwritten).c_str());
+  }
+  std::printf("; allowed %s\n", driver::describe(v.tolerance).c_str());
+}
+
+json to_json(const Verdict& v) {
+  const driver::Comparison& c = v.comparison;
+  json out = {{"output", v.output},   {"ok", v.ok()},           {"whole", v.whole},
+              {"compared", c.compared}, {"different", c.different}, {"worst_error", c.worst},
+              {"tolerance", driver::describe(v.tolerance)}};
+  out["extents"] = v.array.extents;
+  out["type"] = std::string(scalar::name(v.array.type));
+  if (c.where) {
+    out["where"] = driver::print_index(v.array.extents, *c.where);
+    out["found"] = number(c.found, 17);
+    out["expected"] = number(c.expected, 17);
+  }
+  if (v.unwritten) out["unwritten"] = driver::print_index(v.array.extents, *v.unwritten);
+  return out;
+}
+
+int check(const Context& context, const Options& given) {
+  Options options = given;
+  if (!options.data.seed) options.data.seed = std::random_device{}();
+  const auto source = load_program(context, options.program);
+  if (!source) return fail(context, source.error());
+  const auto verdicts = run_and_compare(context, options, source->graph);
+  if (!verdicts) {
+    if (!context.json) notice(context, "the seed was " + std::to_string(*options.data.seed));
+    return fail(context, verdicts.error());
+  }
+  const bool ok = std::all_of(verdicts->begin(), verdicts->end(), [](const Verdict& v) { return v.ok(); });
+  if (context.json) {
+    json list = json::array();
+    for (const Verdict& v : *verdicts) list.push_back(to_json(v));
+    print_json({{"ok", ok}, {"seed", *options.data.seed}, {"outputs", list}});
+  } else {
+    std::printf("seed  %llu\n", static_cast<unsigned long long>(*options.data.seed));
+    for (const Verdict& v : *verdicts) print(v);
+  }
+  return ok ? kOk : kDifferent;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("check", "run a program's kernels and compare them with the f64 oracle");
+  add_program_options(*command, options->program);
+  add_data_options(*command, options->data);
+  command->add_option("--tolerance", options->tolerance, "of floats, times max(1, the largest value); else by type")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--whole-below", options->most_operations,
+                      "operations up to which every element is compared; else a sample");
+  command->add_option("--points", options->points, "of a sample")->check(CLI::Range(int64_t(4096), int64_t(1) << 40));
+  command->callback([options, &context] { context.exit = check(context, *options); });
+}
+
+}  // namespace lemma::cli

@@ -1,0 +1,34 @@
+// The f64 oracle, as the commands use it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lemma/base/result.h"
+#include "lemma/driver/compare.h"
+#include "lemma/driver/execute.h"
+
+namespace lemma::cli {
+
+// All outputs, rounded to their types.
+base::Result<std::vector<runtime::Named>> interpret(const tensor::Graph& graph, const driver::Arguments& arguments);
+
+// What the oracle says of every output: whole while that takes at most `most_operations`, else at sampled positions.
+struct Expected {
+  std::string output;
+  std::vector<int64_t> extents;
+  std::vector<driver::Reference> references;
+  bool whole = true;
+};
+struct SampleOptions {
+  double most_operations = 1e9;
+  int64_t points = 4096;
+  std::vector<int64_t> tiles;   // tile sizes whose edges are looked at
+  uint64_t seed = 0;
+};
+base::Result<std::vector<Expected>> expect(const tensor::Graph& graph, const driver::Arguments& arguments,
+                                           const SampleOptions& options);
+
+}  // namespace lemma::cli

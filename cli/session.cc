@@ -1,0 +1,76 @@
+#include "cli/session.h"
+
+#include <chrono>
+
+#include "cli/progress.h"
+#include "lemma/language/parse.h"
+#include "lemma/runtime/host.h"
+
+namespace lemma::cli {
+
+using base::Result;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Result<Source> load_program(const Context& context, const ProgramOptions& options) {
+  Progress progress(context, "reading " + options.program);
+  Source source;
+  LEMMA_TRY(source.text, read_text(options.program));
+  LEMMA_TRY(source.graph, language::parse(source.text, options.program == "-" ? "<stdin>" : options.program));
+  return source;
+}
+
+Result<driver::Compiled> compile_program(const Context& context, const tensor::Graph& graph,
+                                         const ProgramOptions& options, const driver::Trace& trace) {
+  Progress progress(context, "deriving kernels");
+  LEMMA_TRY(const driver::CompileOptions compile, compile_options(options));
+  return driver::compile(graph, compile, trace);
+}
+
+runtime::CacheOptions cache_options(const Context& context, bool no_cache) {
+  runtime::CacheOptions out;
+  if (!no_cache) out.directory = context.environment.cache_directory;
+  out.temporary = context.environment.temporary;
+  return out;
+}
+
+runtime::CompilerOptions compiler_options(const Context& context, const ProgramOptions& options) {
+  runtime::CompilerOptions out;
+  out.compiler = options.compiler;
+  out.search_path = context.environment.search_path;
+  out.temporary = context.environment.temporary;
+  out.openmp = !options.no_openmp;
+  out.cancelled = &interrupted();
+  return out;
+}
+
+bool has_compiler(const Context& context, const ProgramOptions& options) {
+  const runtime::Cache cache(cache_options(context, options.no_cache));
+  return runtime::find_compiler(compiler_options(context, options), cache).ok();
+}
+
+Result<Kernels> load_kernels(const Context& context, const driver::Compiled& compiled, const ProgramOptions& options) {
+  Progress progress(context, "compiling C");
+  const double start = now();
+  LEMMA_TRY(const tile::Target target, runtime::named_target(options.target));
+  LEMMA_TRY_VOID(runtime::runs_here(target));
+  runtime::Cache cache(cache_options(context, options.no_cache));
+  const runtime::CompilerOptions settings = compiler_options(context, options);
+  LEMMA_TRY(const runtime::Compiler compiler, runtime::find_compiler(settings, cache));
+  const auto tell = [&](const std::string& sentence) { notice(context, sentence); };
+  LEMMA_TRY(runtime::Module module,
+            runtime::build_module(compiled.c_source, compiler, target, settings, cache, tell));
+  return Kernels{std::move(module), compiler, cache.counters(), now() - start};
+}
+
+Result<void> launch_stoppable(const runtime::Module& module, driver::Call& call, runtime::Workspace& workspace, int threads) {
+  set_kernel_running(true);
+  auto result = driver::launch(module, call, workspace, threads);
+  set_kernel_running(false);
+  if (interrupted()) return base::system_failure("stopped");
+  return result;
+}
+
+}  // namespace lemma::cli

@@ -1,0 +1,45 @@
+// A program on its way to running: its text, its graph, what the pipeline made of it, the loaded kernels.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "lemma/driver/compile.h"
+#include "lemma/runtime/cache.h"
+#include "lemma/runtime/module.h"
+
+namespace lemma::cli {
+
+struct Source {
+  std::string text;
+  tensor::Graph graph;
+};
+base::Result<Source> load_program(const Context& context, const ProgramOptions& options);
+
+base::Result<driver::Compiled> compile_program(const Context& context, const tensor::Graph& graph,
+                                               const ProgramOptions& options, const driver::Trace& trace = {});
+
+runtime::CacheOptions cache_options(const Context& context, bool no_cache = false);
+runtime::CompilerOptions compiler_options(const Context& context, const ProgramOptions& options);
+
+// Compiles the C text for this machine. A System failure without a compiler is the caller's cue to interpret.
+struct Kernels {
+  runtime::Module module;
+  runtime::Compiler compiler;
+  runtime::CacheCounters counters;
+  double seconds = 0;
+};
+base::Result<Kernels> load_kernels(const Context& context, const driver::Compiled& compiled,
+                                   const ProgramOptions& options);
+bool has_compiler(const Context& context, const ProgramOptions& options);
+
+// Launches with Ctrl-C ending the process at once.
+base::Result<void> launch_stoppable(const runtime::Module& module, driver::Call& call, runtime::Workspace& workspace,
+                                    int threads);
+
+double now();  // seconds, monotonic
+
+}  // namespace lemma::cli

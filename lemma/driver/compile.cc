@@ -1,0 +1,63 @@
+#include "lemma/driver/compile.h"
+
+#include <chrono>
+
+#include "lemma/emit/c.h"
+#include "lemma/lower/lower.h"
+#include "lemma/rewrite/passes.h"
+#include "lemma/schedule/schedule.h"
+#include "lemma/tensor/print.h"
+#include "lemma/tile/print.h"
+
+namespace lemma::driver {
+namespace {
+
+// Seconds since the last call, and the text only if somebody listens.
+class Stages {
+ public:
+  explicit Stages(const Trace& trace) : trace_(trace), last_(std::chrono::steady_clock::now()) {}
+
+  template <class Text>
+  void done(const std::string& stage, const Text& text) {
+    const auto now = std::chrono::steady_clock::now();
+    if (trace_) trace_(stage, text(), std::chrono::duration<double>(now - last_).count());
+    last_ = std::chrono::steady_clock::now();
+  }
+
+ private:
+  const Trace& trace_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+}  // namespace
+
+base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& options, const Trace& trace) {
+  Compiled out;
+  Stages stages(trace);
+  const rewrite::Context context{options.allow, &out.decisions};
+
+  out.source = std::move(graph);
+  stages.done("maths", [&] { return tensor::print(out.source); });
+
+  out.derived = options.derive ? rewrite::derive(out.source, context, [&](std::string_view pass, const tensor::Graph& g, double) {
+    stages.done(std::string(pass), [&] { return tensor::print(g); });
+  }) : out.source;
+
+  schedule::Schedule schedule;
+  if (options.schedule) {
+    LEMMA_TRY(schedule, schedule::parse(*options.schedule, out.derived));
+  } else {
+    schedule = schedule::defaults(out.derived, context);
+  }
+  out.schedule = schedule::print(schedule, out.derived);
+  stages.done("schedule", [&] { return out.schedule; });
+
+  LEMMA_TRY(out.program, lower::lower(out.derived, schedule, options.target));
+  stages.done("tile", [&] { return tile::print(out.program); });
+
+  LEMMA_TRY(out.c_source, emit::emit_c(out.program, {.target = options.target}));
+  stages.done("c", [&] { return out.c_source; });
+  return out;
+}
+
+}  // namespace lemma::driver

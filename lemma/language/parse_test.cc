@@ -1,0 +1,3 @@
+#include "lemma/language/language.h"
+#include <gtest/gtest.h>
+#include <cstdio>

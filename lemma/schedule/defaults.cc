@@ -1,0 +1,88 @@
+// The default schedule: walking from the outputs back, every group takes in the producers that only its members read,
+// as long as what passes between them stays on chip.
+
+#include <algorithm>
+
+#include "lemma/base/match.h"
+#include "lemma/schedule/group.h"
+
+namespace lemma::schedule {
+namespace {
+
+using tensor::Graph;
+using tensor::Tensor;
+
+// A kernel of more members gains nothing and takes longer to compile.
+constexpr size_t kMaxMembers = 48;
+
+bool computes(const tensor::Node& node) { return !std::holds_alternative<tensor::Input>(node); }
+
+std::vector<std::vector<int>> readers_of(const Graph& graph) {
+  std::vector<std::vector<int>> out(graph.nodes.size());
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (tensor::Value v : tensor::sources(graph.nodes[n])) {
+      auto& list = out[size_t(v.node.index)];
+      if (list.empty() || list.back() != int(n)) list.push_back(int(n));
+    }
+  }
+  return out;
+}
+
+std::vector<bool> live_nodes(const Graph& graph) {
+  std::vector<bool> live(graph.nodes.size(), false);
+  for (const tensor::GraphOutput& o : graph.outputs) live[size_t(o.value.node.index)] = true;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    if (!live[n]) continue;
+    for (tensor::Value v : tensor::sources(graph.nodes[n])) live[size_t(v.node.index)] = true;
+  }
+  return live;
+}
+
+}  // namespace
+
+Schedule defaults(const Graph& graph, const rewrite::Context& context) {
+  const auto readers = readers_of(graph);
+  const auto live = live_nodes(graph);
+  std::vector<bool> grouped(graph.nodes.size(), false);
+  Schedule out;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    if (!live[n] || grouped[n] || !computes(graph.nodes[n])) continue;
+    GroupBuilder builder(graph, Tensor{int32_t(n)});
+    grouped[n] = true;
+    // Producers from the nearest back: a node is looked at after all of its readers.
+    std::vector<int> refused;
+    size_t members = 1;
+    for (size_t p = n; p-- > 0 && members < kMaxMembers;) {
+      if (!live[p] || grouped[p] || !computes(graph.nodes[p])) continue;
+      const bool inside = !readers[p].empty() && std::all_of(readers[p].begin(), readers[p].end(), [&](int r) {
+        return !live[size_t(r)] || builder.contains(Tensor{r});
+      });
+      if (!inside) continue;
+      if (auto why = builder.absorb(Tensor{int32_t(p)})) {
+        if (context.log) context.declined("schedule", tensor::name(graph, {Tensor{int32_t(p)}, 0}),
+                         "not in the kernel of " + tensor::name(graph, {Tensor{int32_t(n)}, 0}) + ": " + *why);
+        continue;
+      }
+      grouped[p] = true;
+      ++members;
+    }
+    out.groups.push_back(builder.finish());
+  }
+  std::reverse(out.groups.begin(), out.groups.end());
+  return out;
+}
+
+base::Result<Group> make_group(const Graph& graph, std::vector<Tensor> nodes) {
+  if (nodes.empty()) return base::invalid("a kernel without members");
+  std::sort(nodes.begin(), nodes.end());
+  GroupBuilder builder(graph, nodes.back());
+  for (size_t i = nodes.size() - 1; i-- > 0;) {
+    if (auto why = builder.absorb(nodes[i])) {
+      return base::unsupported(tensor::name(graph, {nodes[i], 0}) + " cannot be in the kernel of " +
+                               tensor::name(graph, {nodes.back(), 0}) + ": " + *why);
+    }
+  }
+  return builder.finish();
+}
+
+}  // namespace lemma::schedule

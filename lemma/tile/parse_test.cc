@@ -1,0 +1,203 @@
+// Text to program and back: parse(print(p)) equals p, printing is stable, and what is wrong is said at its place.
+#include "lemma/tile/parse.h"
+
+#include <gtest/gtest.h>
+
+#include "lemma/tile/equal.h"
+#include "lemma/tile/print.h"
+#include "lemma/tile/validate.h"
+
+namespace lemma::tile {
+namespace {
+
+void expect_round_trip(const Program& p) {
+  const std::string text = print(p);
+  auto again = parse(text, "printed");
+  ASSERT_TRUE(again.ok()) << base::render(again.error()) << "\n" << text;
+  EXPECT_TRUE(equal(p, *again)) << text << "\n" << print(*again);
+  EXPECT_EQ(print(*again), text);
+}
+
+const char* kEverything = R"(
+program everything {
+  size M, N
+  size T = max(ceildiv(M, 16), 1)
+  require 1 <= M and M <= 4096 or M == 0 : "M is small, \"really\""
+  monoid fib general commutative scale 0.5 count 3 {
+    operand f32
+    component f32[2, 2]
+    identity select(axis(0) == axis(1), 1.0, 0.0)
+    lift select(axis(0) == axis(1), operand(0), 0.0)
+    combine {
+      over add [2]
+      read right(0)[axis(0), inner(0)]
+      read left(0)[inner(0), axis(1)]
+      to read(0) * read(1)
+    }
+    finish state(0)
+  }
+  input a bf16[M, N] strides [1, M]
+  input at i32[M]
+  update u f32[M, N]
+  output o f64[M, N]
+  scratch w f32[T, 16]
+  unused local spare i8[4]
+  kernel first grid (descending t < T, z < N // 2 + 1) {
+    shared p f32[16, 8] panels 4 interleave 2
+    fragment f f32[16, 8] pad 3
+    let n = min(M - t*16, 16)
+    read r = at[t] if t < M
+    let m = select(present(r), i64(r), -1)
+    copy (i < 16, j < 8) a[t*16 + i, j] if i < n -> p[i, j] fill -1.5
+    for k in m .. n + 1, step 2, unrolled {
+      gemm (i < 16, j < 8, d < 8) f[i, j] = p[i, d] * p[d, j]
+      if at[0] <= k and z == 0 {
+        assert k < 100 : "k"
+      } else {
+        alloc q
+      }
+    }
+  }
+  kernel second {
+    fragment s f32[2, 2]
+    fragment g f32[16]
+    fragment e f32[16]
+    map (i < 16, j < 8) where i % 3 == 0 or i < j {
+      def t = exp(u[i, j]) + f32(i)
+      o[i, j] = f64(t * t), else const[f64](0.1)
+      combine max g[i] = round_to[bf16](t), if j <= 3
+      e[i] += -u[i, j] + -(2.0)
+    }
+    map (i < 4) {
+      read x = at[i] if i < 3
+      read y = a[x, 0] if i < 3
+      where 0 <= x
+      u[x, i] = select(present(y), y, 1.0)
+    }
+    reduce () axes (b < 2, c < 2) over (i < M) by fib accumulate where at[i] != 3 {
+      element u[i, 0]
+      state s[b, c]
+    }
+    scan (i < 2) along (k < 8) reverse exclusive by sum[f32] {
+      element u[i, k]
+      state g[i]
+      store {
+        u[i, k] = state(0) * 2, else 0, if k < N
+      }
+    }
+  }
+}
+)";
+
+Program parsed(std::string text) {
+  auto p = parse(text, "test");
+  if (!p.ok()) ADD_FAILURE() << base::render(p.error());
+  return p.ok() ? *std::move(p) : Program();
+}
+
+TEST(Parse, EverythingRoundTrips) {
+  std::string text = kEverything;
+  // `alloc` names a buffer that an earlier block declared.
+  text.replace(text.find("alloc q"), 7, "local q f32[1]");
+  const Program p = parsed(text);
+  ASSERT_EQ(p.kernels.size(), 2u);
+  expect_round_trip(p);
+}
+
+TEST(Parse, LongChainsAndSharedExpressionsRoundTrip) {
+  Program p = parsed("program c {\n input x f32[1]\n output y f32[1]\n kernel k {\n map () { y[0] = x[0] }\n }\n}\n");
+  auto& map = std::get<Map>(p.kernels[0].body[0]);
+  scalar::Expr e = map.stores[0].value;
+  for (int i = 0; i < 3000; ++i) e = i % 3 == 0 ? scalar::exp(e) : i % 3 == 1 ? e * e : e + scalar::constant(*p.arena, scalar::Kind::F32, i);
+  map.stores[0].value = e;
+  expect_round_trip(p);
+}
+
+TEST(Parse, ConstantsKeepKindAndBits) {
+  Program p = parsed("program c {\n output y f64[1]\n kernel k {\n map () { y[0] = 0 }\n }\n}\n");
+  auto& map = std::get<Map>(p.kernels[0].body[0]);
+  scalar::Arena& a = *p.arena;
+  using scalar::Kind;
+  const std::vector<scalar::Expr> constants = {
+      scalar::constant(a, Kind::F64, 0.1), scalar::constant(a, Kind::F64, -0.0), scalar::cast(scalar::f32(a, 2), Kind::F64),
+      scalar::cast(scalar::constant_bits(a, Kind::F32, 0x7FC00001), Kind::F64), scalar::constant_bits(a, Kind::F64, int64_t(0xFFF0000000000000)),
+      scalar::cast(scalar::constant_int(a, Kind::I64, INT64_MIN), Kind::F64), scalar::cast(scalar::constant_int(a, Kind::U64, -1), Kind::F64),
+      scalar::cast(scalar::constant_int(a, Kind::I32, -7), Kind::F64), scalar::cast(scalar::f32(a, 1e-30), Kind::F64),
+      scalar::cast(-scalar::f32(a, 3), Kind::F64),
+      scalar::cast(scalar::binary(scalar::Op::Xor, scalar::boolean(a, true), scalar::boolean(a, false)), Kind::F64)};
+  for (scalar::Expr c : constants) {
+    map.stores[0].value = c;
+    expect_round_trip(p);
+  }
+}
+
+TEST(Parse, EqualIgnoresNamesOfVariablesOnly) {
+  const std::string text = "program c {\n input x f32[4]\n output y f32[4]\n kernel k {\n map (i < 4) { y[i] = x[i] }\n }\n}\n";
+  std::string renamed = text, other = text;
+  for (size_t at = 0; (at = renamed.find("i]", at)) != std::string::npos;) renamed.replace(at, 2, "jj]");
+  renamed.replace(renamed.find("(i <"), 4, "(jj <");
+  other.replace(other.find("= x[i]"), 6, "= x[0]");
+  EXPECT_TRUE(equal(parsed(text), parsed(renamed)));
+  EXPECT_FALSE(equal(parsed(text), parsed(other)));
+}
+
+TEST(Parse, SaysWhatIsWrongWhere) {
+  struct Case { const char* line; const char* message; };
+  const Case cases[] = {
+      {"map (i < N) { y[i] = z[i] }", "unknown name `z`"},
+      {"map (i < N) { y[i, i] = 1 }", "1 dimensions, found 2 coordinates"},
+      {"map (i < N) { y[i] = i }", "found a value of kind i64, expected f32"},
+      {"map (i < N) { y[i] = x[i] // 0 }", ""},
+      {"map (i < N) { y[i] = 1 / 2 }", "real division"},
+      {"map (N < 3) { y[0] = 1 }", "taken"},
+      {"map (i < N) { x[i] = 1 }", "which is an input"},
+      {"map (i < i) { y[i] = 1 }", "unknown name `i`"},
+      {"copy (i < N) x[i] -> y[i] fill x[0]", "cannot be read here"},
+      {"reduce () over (i < N) by sum { element 1\n state y[0] }", "with its kind"},
+      {"for k in 0 .. N, step 0 {\n }", "its step is 0"},
+      {"map (i < 9999999999999999999) { y[0] = 1 }", "exceeds"},
+      {"map (i < 288230376151711744 * 288230376151711744) { y[0] = 1 }", "exceeds"},
+      {"frobnicate y", "a statement"},
+      {"let n = x[0]", "expected i64"},
+      {"gemm (i < 1, j < 1, k < 1) y[i] += x[k]", "a product of two tiles"},
+      {"map (i < N) { y[i] = sqrt(i) }", "no meaning for i64"},
+  };
+  for (const Case& c : cases) {
+    const std::string text = std::string("program c {\n size N\n input x f32[N]\n output y f32[N]\n kernel k {\n ") + c.line + "\n }\n}\n";
+    auto p = parse(text, "test");
+    if (!*c.message) {
+      EXPECT_TRUE(p.ok()) << base::render(p.error());
+      continue;
+    }
+    ASSERT_FALSE(p.ok()) << c.line;
+    EXPECT_NE(p.error().message.find(c.message), std::string::npos) << c.line << ": " << p.error().message;
+  }
+}
+
+TEST(Parse, HostileTextGivesADiagnostic) {
+  const std::string deep_blocks = [] {
+    std::string s = "program c {\n kernel k {\n";
+    for (int i = 0; i < 5000; ++i) s += "for i" + std::to_string(i) + " in 0 .. 1 {\n";
+    return s;
+  }();
+  EXPECT_FALSE(parse(deep_blocks).ok());
+  EXPECT_FALSE(parse("program c { size N = " + std::string(100000, '(')).ok());
+  EXPECT_FALSE(parse(std::string(1000, '{')).ok());
+  EXPECT_FALSE(parse(std::string("\xff\x00program", 9)).ok());
+  // Every prefix of a long program, and every single byte lost, is handled.
+  const std::string text = kEverything;
+  size_t accepted = 0;
+  for (size_t n = 0; n < text.size(); n += 7) accepted += parse(text.substr(0, n)).ok();
+  EXPECT_EQ(accepted, 0u);
+  for (size_t n = 0; n < text.size(); n += 3) {
+    std::string cut = text;
+    cut.erase(n, 1);
+    auto p = parse(cut);
+    if (p.ok()) {
+      EXPECT_TRUE(validate(*p).ok());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lemma::tile
