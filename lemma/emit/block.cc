@@ -1,5 +1,8 @@
 #include "lemma/emit/block.h"
 
+#include <algorithm>
+#include <unordered_map>
+
 #include "lemma/base/match.h"
 #include "lemma/emit/body.h"
 #include "lemma/emit/statements.h"
@@ -11,11 +14,54 @@ using scalar::Expr;
 
 namespace {
 
+// How far an integer expression reaches, from what is known of its variables.
+view::Range range_of(const Unit& unit, Expr root) {
+  std::unordered_map<uint32_t, view::Range> known;
+  const auto both = [](std::optional<int64_t> a, std::optional<int64_t> b, auto f) -> std::optional<int64_t> {
+    if (!a || !b) return std::nullopt;
+    return f(*a, *b);
+  };
+  const auto either = [](std::optional<int64_t> a, std::optional<int64_t> b, auto f) -> std::optional<int64_t> {
+    if (a && b) return f(*a, *b);
+    return a ? a : b;
+  };
+  const auto add = [](int64_t a, int64_t b) -> std::optional<int64_t> {
+    int64_t out;
+    if (__builtin_add_overflow(a, b, &out)) return std::nullopt;
+    return out;
+  };
+  const auto least = [](int64_t a, int64_t b) { return std::optional(std::min(a, b)); };
+  const auto most = [](int64_t a, int64_t b) { return std::optional(std::max(a, b)); };
+  for (Expr e : scalar::reachable({&root, 1})) {
+    view::Range r;
+    const auto at = [&](size_t i) { return known[e.arg(i).index()]; };
+    if (e.kind() == scalar::Kind::I64) {
+      switch (e.op()) {
+        case scalar::Op::Const: r = {e.as_int(), e.as_int()}; break;
+        case scalar::Op::Index: r = unit.range_of(view::Atom{view::AtomKind::Index, int(e.payload()), nullptr}); break;
+        case scalar::Op::Size: r.low = 0; break;
+        case scalar::Op::Add: r = {both(at(0).low, at(1).low, add), both(at(0).high, at(1).high, add)}; break;
+        case scalar::Op::Min: r = {both(at(0).low, at(1).low, least), either(at(0).high, at(1).high, least)}; break;
+        case scalar::Op::Max: r = {either(at(0).low, at(1).low, most), both(at(0).high, at(1).high, most)}; break;
+        case scalar::Op::Mul:
+          if (at(0).low && *at(0).low >= 0 && at(1).low && *at(1).low >= 0) r.low = 0;
+          break;
+        case scalar::Op::FloorDiv:
+          if (at(0).low && *at(0).low >= 0 && at(1).low && *at(1).low > 0) r = {0, at(0).high};
+          break;
+        default: break;
+      }
+    }
+    known[e.index()] = r;
+  }
+  return known[root.index()];
+}
+
 void emit_let(Unit& unit, const tile::Let& let) {
   const view::Formula always;
   const Expr value = scalar::import(let.value, unit.arena);
   const std::string& v = unit.var_name(let.var);
-  unit.set_range(let.var, {});
+  unit.set_range(let.var, range_of(unit, value));
   unit.out.line("int64_t " + v + ";");
   unit.out.open("");
   const BodyText text{&always, &let.reads, {value}};
@@ -33,8 +79,8 @@ void open_for(Unit& unit, const tile::For& loop) {
   unit.out.open("");
   const std::vector<Value> bounds = emit_values(unit, frame, roots);
   const std::string& v = unit.var_name(loop.var);
-  const bool from_zero = roots[0].is_const() && roots[0].as_int() >= 0;
-  unit.set_range(loop.var, {from_zero ? std::optional<int64_t>(roots[0].as_int()) : std::nullopt, std::nullopt});
+  const view::Range first = range_of(unit, roots[0]), end = range_of(unit, roots[1]);
+  unit.set_range(loop.var, {first.low, end.high ? std::optional<int64_t>(*end.high - 1) : std::nullopt});
   if (loop.kind == tile::LoopKind::Unrolled) unit.out.line("LM_UNROLL");
   unit.out.open("for (int64_t " + v + " = " + bounds[0].text + "; " + v + " < " + bounds[1].text + "; " + v + " += " +
                 std::to_string(loop.step) + ")");

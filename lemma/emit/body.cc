@@ -280,18 +280,20 @@ void LaneBody::read(Frame& frame, size_t r, const LaneMask& lanes, bool) {
   const Form place = unit_.simplify(unit_.offset(access.buffer, access.coords));
   LaneMask mask = lanes;
   frame.present[r] = {"1", false};
-  std::string under;  // a test all lanes share
+  std::string under;       // a test all lanes share
+  std::string all_inside;  // true where no lane is masked off, which is the common case
   if (varies(access.guard, frame)) {
     std::string guard;
     if (guards_[r].by_lane) {
       guard = lane_test(access.guard, frame);
     } else {
-      guard = unit_.fresh("g");
-      unit_.out.line("const lm_vi " + guard + " = lm_range(" + unit_.form_text(Form::index(frame.lane_var), frame) + ", " +
-                     guards_[r].low + ", " + guards_[r].high + ");");
+      const std::string at = unit_.form_text(Form::index(frame.lane_var), frame);
+      guard = "lm_range(" + at + ", " + guards_[r].low + ", " + guards_[r].high + ")";
+      if (mask.mask.empty() && mask.count.empty()) all_inside = guards_[r].low + " <= " + at + " && " + at + " + LM_LANES <= " + guards_[r].high;
     }
     frame.present[r] = {guard, true};
-    mask.mask = both(mask.mask, guard);
+    if (all_inside.empty()) mask.mask = both(mask.mask, guard);
+    else mask.mask = guard;
   } else if (!access.guard.is_always()) {
     under = unit_.fresh("p");
     unit_.out.line("const int32_t " + under + " = " + unit_.condition(access.guard, frame) + ";");
@@ -321,7 +323,9 @@ void LaneBody::read(Frame& frame, size_t r, const LaneMask& lanes, bool) {
     const char* form = !mask.mask.empty() ? "m" : !mask.count.empty() ? "n" : "";
     const std::string tail = !mask.mask.empty() ? ", " + mask.mask : !mask.count.empty() ? ", " + mask.count : "";
     const auto load = [&](const std::string& width, const std::string& cast) {
-      return "lm_load" + std::string(form) + "_" + width + "(" + cast + at + tail + ")";
+      const std::string masked = "lm_load" + std::string(form) + "_" + width + "(" + cast + at + tail + ")";
+      if (all_inside.empty()) return masked;
+      return "((" + all_inside + ") ? lm_load_" + width + "(" + cast + at + ") : " + masked + ")";
     };
     std::string value;
     switch (buffer.type) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lemma/emit/block.h"
+#include "lemma/emit/library.h"
 #include "lemma/emit/prelude.h"
 #include "lemma/emit/statements.h"
 #include "lemma/emit/unit.h"
@@ -19,23 +20,6 @@ using view::Form;
 namespace {
 
 constexpr int64_t kStackBytes = 16 << 10;
-
-bool is_parameter(Space space) { return space == Space::Input || space == Space::Output || space == Space::Update; }
-bool is_threads(const tile::SizeDecl& s) { return s.name == "threads" && !s.definition.valid(); }
-
-// Sizes the caller gives, in order.
-[[maybe_unused]] std::vector<int> given_sizes(const tile::Program& p) {
-  std::vector<int> out;
-  for (size_t s = 0; s < p.sizes.size(); ++s) {
-    if (!p.sizes[s].definition.valid() && !is_threads(p.sizes[s])) out.push_back(int(s));
-  }
-  return out;
-}
-
-std::string pointer(const Unit& unit, int b) {
-  const bool constant = unit.buffer(b).space == Space::Input;
-  return (constant ? "const " : "") + c_type(unit.buffer(b).type) + "*";
-}
 
 std::string bytes_text(Unit& unit, const Form& count, scalar::DType type) {
   const std::string n = unit.form_text(count, {});
@@ -319,24 +303,6 @@ class UnitWriter {
   std::vector<KernelText> kernels_;
 };
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  constexpr char kDigits[] = "01234567";
-  for (char c : text) {
-    const auto u = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\' || c == '?') {
-      out += '\\';
-      out += c;
-    } else if (u < 32 || u >= 127) {
-      out += '\\';
-      for (int shift : {6, 3, 0}) out += kDigits[u >> shift & 7];
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
-}
-
 base::Result<void> check(const tile::Program& p) {
   for (const tile::Buffer& b : p.buffers) {
     if (scalar::bits(b.type) == 4 && !b.strides.empty()) {
@@ -403,8 +369,16 @@ base::Result<std::string> emit_c(const tile::Program& program, const COptions& o
   return text + runtime_exports(writer.unit(), program);
 }
 
-base::Result<Library> emit_library(const tile::Program&, const COptions&, const LibraryOptions&) {
-  return base::unsupported("the library form is not there yet");
+base::Result<Library> emit_library(const tile::Program& program, const COptions& options,
+                                   const LibraryOptions& library) {
+  LEMMA_TRY_VOID(check(program));
+  COptions plain = options;
+  plain.openmp = options.openmp;
+  UnitWriter writer(program, plain);
+  std::string text;
+  if (plain.openmp) text = "#if defined(_OPENMP)\nint omp_get_thread_num(void);\n#endif\n";
+  text += writer.source("");
+  return library_of(writer.unit(), program, std::move(text), library.name.empty() ? program.name : library.name);
 }
 
 }  // namespace lemma::emit

@@ -19,7 +19,10 @@ using view::Form;
 
 void note_range(Unit& unit, const Range& range) {
   view::Range r{0, std::nullopt};
-  if (auto n = range.extent.constant()) r.high = std::max<int64_t>(0, *n - 1);
+  const auto alone = range.extent.as_index();
+  const view::Range n = alone ? unit.range_of(view::Atom{view::AtomKind::Index, *alone, nullptr})
+                              : view::range(range.extent, [&](const view::Atom& a) { return unit.range_of(a); });
+  if (n.high) r.high = std::max<int64_t>(0, *n.high - 1);
   unit.set_range(range.var, r);
 }
 
@@ -238,9 +241,11 @@ void emit_copy(Unit& unit, const tile::Copy& copy) {
   const scalar::Kind to = scalar::kind_of(unit.buffer(copy.to.buffer).type);
   Expr value = scalar::cast(scalar::arg(unit.arena, from, 0), to);
   if (!map.reads[0].guard.is_always()) {
+    // A read that is not made gives zero bits, so a fill of zero needs no choice.
+    const bool zero = !copy.fill.valid() || (copy.fill.is_const() && copy.fill.payload() == 0);
     const Expr fill = copy.fill.valid() ? scalar::cast(scalar::import(copy.fill, unit.arena), to)
                                         : scalar::constant(unit.arena, to, 0);
-    value = scalar::select(scalar::present(unit.arena, 0), value, fill);
+    if (!zero) value = scalar::select(scalar::present(unit.arena, 0), value, fill);
   }
   Access target = copy.to;
   target.guard = {};

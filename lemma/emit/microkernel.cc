@@ -172,8 +172,8 @@ class Tiles {
   }
 
   void blocked_rows() {
-    unit_.out.open("for (int64_t lm_mb = 0; lm_mb < " + m_ + "; lm_mb += 180)");
-    unit_.out.line("const int64_t lm_me = lm_min_i64(" + m_ + ", lm_mb + 180);");
+    unit_.out.open("for (int64_t lm_mb = 0, lm_me = 0; lm_mb < " + m_ + "; lm_mb = lm_me)");
+    unit_.out.line("lm_me = " + m_ + " - lm_mb > 270 ? lm_mb + 180 : " + m_ + ";");
     unit_.out.open("for (int64_t lm_p = 0; lm_p * " + std::to_string(shape_.width) + " < " + n_ + "; ++lm_p)");
     unit_.out.open("for (int64_t lm_m0 = lm_mb; lm_m0 < lm_me; lm_m0 += " + std::to_string(kRows) + ")");
     row_pointers("lm_me");

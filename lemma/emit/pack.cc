@@ -104,7 +104,7 @@ bool emit_packing(Unit& unit, const tile::Map& map) {
   const tile::Store& store = map.stores[0];
   const tile::Buffer& buffer = unit.buffer(store.to.buffer);
   const tile::Layout& layout = buffer.layout;
-  if (layout.kind != tile::LayoutKind::Panels || layout.width % unit.lanes() != 0 || !map.where.is_always()) return false;
+  if (layout.kind != tile::LayoutKind::Panels || layout.width % unit.lanes() != 0) return false;
   if (!store.to.guard.is_always()) return false;
   const size_t rank = store.to.coords.size();
   const auto column = aligned_point(map.points, store.to.coords[rank - 1], layout.width);
@@ -124,8 +124,8 @@ bool emit_packing(Unit& unit, const tile::Map& map) {
   out.points.push_back(q);
   const auto constant = n.extent.constant();
   if (!constant || *constant % layout.width != 0) {
-    out.where = Formula::less(by, n.extent);
-    out.stores[0].otherwise = scalar::constant(unit.arena, out.stores[0].value.kind(), 0);
+    if (out.where.is_always()) out.stores[0].otherwise = scalar::constant(unit.arena, out.stores[0].value.kind(), 0);
+    out.where = out.where && Formula::less(by, n.extent);
   }
   if (layout.interleave == 1) {
     emit_map(unit, out);
@@ -133,7 +133,7 @@ bool emit_packing(Unit& unit, const tile::Map& map) {
   }
   const bool half_words = scalar::bits(buffer.type) == 16 && scalar::is_float(buffer.type);
   const auto depth = aligned_point(out.points, out.stores[0].to.coords[rank - 2], 2);
-  if (layout.interleave != 2 || !half_words || !depth) return false;
+  if (layout.interleave != 2 || !half_words || !depth || !map.where.is_always()) return false;
   const Range k = out.points[*depth];
   const Range pairs{unit.add_variable("pair"), Form::ceil_div(k.extent, Form(2))};
   note_range(unit, pairs);

@@ -8,7 +8,9 @@ std::string_view prelude_head() {
   return R"c(
 /* Vectors need the GNU extensions; without them, or with LEMMA_SCALAR, a vector has one lane. */
 #if defined(__GNUC__) && !defined(LEMMA_SCALAR) && LM_MAX_BYTES >= 16
-#if defined(__AVX512F__) && LM_MAX_BYTES >= 64
+#if defined(LEMMA_WIDE)
+#define LM_BYTES LM_MAX_BYTES
+#elif defined(__AVX512F__) && LM_MAX_BYTES >= 64
 #define LM_BYTES 64
 #elif defined(__AVX__) && LM_MAX_BYTES >= 32
 #define LM_BYTES 32
@@ -294,7 +296,7 @@ LM_INLINE double lm_min_f64(double a, double b) { return a < b || a != a ? a : b
 LM_INLINE double lm_max_f64(double a, double b) { return a > b || a != a ? a : b; }
 )c"},
     {R"c(//: lm_min_vf lm_max_vf
-#if defined(LM_BYTES) && LM_BYTES == 64 && !defined(__clang__)
+#if defined(LM_BYTES) && LM_BYTES == 64 && defined(__AVX512F__) && !defined(__clang__)
 LM_INLINE lm_vf lm_min_vf(lm_vf a, lm_vf b) {
   return lm_sel_vf(a != a, a, __builtin_ia32_minps512_mask(a, b, (lm_vf){0}, (unsigned short)-1, 4));
 }
@@ -467,7 +469,7 @@ LM_INLINE void lm_storem_f32(float* p, lm_vf x, lm_vi m) {
   for (int l = 0; l < LM_LANES; ++l) if (lm_get(m, l)) p[l] = lm_get(x, l);
 }
 #endif
-#if defined(LM_BYTES) && LM_BYTES == 64
+#if defined(LM_BYTES) && LM_BYTES == 64 && defined(__AVX512F__)
 LM_INLINE lm_vf lm_loadn_f32(const float* p, int64_t n) {
   return __builtin_ia32_loadups512_mask((const void*)p, (lm_vf){0}, (unsigned short)((1u << n) - 1));
 }

@@ -164,15 +164,15 @@ LM_REDUCED(lm_cos_vf, lm_sincos_vf(x, 1), cosf)
 LM_REDUCED(lm_tan_vf, lm_sel_vf(x == 0.0f, x, lm_sincos_vf(x, 0) / lm_sincos_vf(x, 1)), tanf)
 )c"},
     {R"c(//: lm_sqrt_vf
-#if defined(LM_BYTES) && LM_BYTES == 64 && defined(__clang__)
+#if defined(LM_BYTES) && LM_BYTES == 64 && defined(__AVX512F__) && defined(__clang__)
 LM_INLINE lm_vf lm_sqrt_vf(lm_vf x) { return __builtin_ia32_sqrtps512(x, 4); }
-#elif defined(LM_BYTES) && LM_BYTES == 64
+#elif defined(LM_BYTES) && LM_BYTES == 64 && defined(__AVX512F__)
 LM_INLINE lm_vf lm_sqrt_vf(lm_vf x) {
   return __builtin_ia32_sqrtps512_mask(x, (lm_vf){0}, (unsigned short)-1, 4);
 }
 #elif defined(LM_BYTES) && LM_BYTES == 32
 LM_INLINE lm_vf lm_sqrt_vf(lm_vf x) { return __builtin_ia32_sqrtps256(x); }
-#elif defined(LM_BYTES) && defined(__SSE2__)
+#elif defined(LM_BYTES) && LM_BYTES == 16 && defined(__SSE2__)
 LM_INLINE lm_vf lm_sqrt_vf(lm_vf x) { return __builtin_ia32_sqrtps(x); }
 #else
 LM_INLINE lm_vf lm_sqrt_vf(lm_vf x) {

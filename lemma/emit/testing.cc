@@ -58,6 +58,10 @@ std::vector<Build> native_builds() {
 #if defined(__x86_64__)
   out.push_back(sse2_build());
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) out.push_back(avx2_build());
+  Build sixteen = avx512_build();  // its sixteen lanes in narrower registers, for machines without
+  sixteen.name = "sixteen";
+  sixteen.flags = "-DLEMMA_WIDE";
+  out.push_back(sixteen);
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bf16")) {
     out.push_back(avx512_build());
   }

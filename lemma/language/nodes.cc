@@ -115,7 +115,7 @@ Result<Nodes::Operands> Nodes::operands(NodeBuilder& builder, const Fold& f, Cor
   }
   const std::string& name = f.monoid.name;
   const bool library = !f.monoid.definition;
-  const Core& core = c_.cores[size_t(at)];
+  const Core core = c_.cores[size_t(at)];
   std::vector<Term> terms;
   for (CoreId operand : f.operands) {
     LEMMA_TRY(Term t, builder.term(operand));

@@ -8,6 +8,7 @@
 #include "lemma/tensor/bind.h"
 #include "lemma/tensor/compute.h"
 #include "lemma/tensor/demand.h"
+#include "lemma/tensor/validate.h"
 
 namespace lemma::tensor {
 
@@ -99,6 +100,7 @@ Array whole_array(const Stored& stored) {
 }  // namespace
 
 base::Result<Oracle> Oracle::make(Graph graph, OracleOptions options) {
+  LEMMA_TRY_VOID(validate(graph));
   for (const std::string& name : unbound_sizes(graph)) {
     return base::invalid("size " + name + " has no value", {}, "bind it");
   }

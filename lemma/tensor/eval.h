@@ -44,7 +44,7 @@ struct Sample {
 
 class Oracle {
  public:
-  // All sizes of the graph are bound.
+  // The graph is valid and all its sizes are bound.
   static base::Result<Oracle> make(Graph graph, OracleOptions options = {});
 
   // The input's element type and, for an array, its extents must be the graph's; a stated range is checked.

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 
 #include "lemma/tensor/builder.h"
@@ -530,10 +530,10 @@ TEST(Oracle, SamplesManyRowsInSeconds) {
   const Oracle o = oracle(g, {{"q", waves({heads, n, d}, 0)}, {"k", waves({heads, n, d}, 1)}, {"v", waves({heads, n, d}, 2)}});
   std::vector<std::vector<int64_t>> points;
   for (int64_t p = 0; p < 512; ++p) points.push_back({p % heads, p * 7919 % n, p * 31 % d});
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = std::clock();  // of the processor: other work does not count
   const auto some = o.at(*o.find_output("o"), points);
   ASSERT_TRUE(some.ok()) << some.error().message;
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = double(std::clock() - start) / CLOCKS_PER_SEC;
   EXPECT_LT(seconds, 5);
   for (Scalar s : *some) EXPECT_LE(std::fabs(s.f), 1);
   RecordProperty("seconds", std::to_string(seconds));
@@ -579,11 +579,11 @@ void* run_chain(void* seconds) {
     last = y.map({y.read(last, {i}) + b.f32(1)});
   }
   b.output("y", last);
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = std::clock();  // of the processor: other work does not count
   const Oracle o = oracle(b.graph, {{"x", floats({8}, {0, 1, 2, 3, 4, 5, 6, 7})}});
   const auto whole = o.output("y");
   const auto some = o.at(last, {{3}});
-  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double elapsed = double(std::clock() - start) / CLOCKS_PER_SEC;
   EXPECT_TRUE(whole.ok() && some.ok());
   EXPECT_EQ(whole->data[7].f, 5007);
   EXPECT_EQ((*some)[0].f, 5003);

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "lemma/tensor/builder.h"
 #include "lemma/tensor/eval.h"
@@ -107,9 +107,9 @@ TEST(Rebuild, TakesLinearTime) {
   Value last = b.input("x", {4});
   for (int k = 0; k < 20000; ++k) last = shifted(b, last, k % 7);
   b.output("y", last);
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = std::clock();  // of the processor: other work does not count
   const Graph g = rebuild(b.graph, {});
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = double(std::clock() - start) / CLOCKS_PER_SEC;
   EXPECT_EQ(g.nodes.size(), b.graph.nodes.size());
   EXPECT_LT(seconds, 2);
 }
