@@ -6,6 +6,7 @@
 
 #include "lemma/language/build.h"
 #include "lemma/language/language.h"
+#include "lemma/tensor/validate.h"
 
 namespace lemma::language {
 namespace {
@@ -39,6 +40,8 @@ class Elaborator {
       c_.clear_equation();
       nodes_.clear_equation();
     }
+    // What the steps above do not say is said by the graph's own rules.
+    LEMMA_TRY_VOID(tensor::validate(c_.graph));
     return std::move(c_.graph);
   }
 
@@ -138,6 +141,13 @@ class Elaborator {
       LEMMA_TRY(const Form f, Expander(c_).size(0, d.value, 0));
       if (const auto k = f.constant(); k && *k < 0) return c_.fail(0, d.value, "the size `" + d.name.name + "` is negative: " + std::to_string(*k), "sizes are 0 or more");
       if (const auto k = f.constant(); k && *k > largest_literal) return c_.fail(0, d.value, "the size `" + d.name.name + "` is above 2^40");
+      if (const auto k = f.constant()) {
+        tensor::Size size;
+        size.name = d.name.name;
+        size.value = *k;
+        size.span = c_.program.source.span(d.name.place);
+        c_.graph.sizes.push_back(std::move(size));
+      }
       if (d.like >= 0) return c_.fail(0, d.like, "`" + d.name.name + "` has a value, a typical value says nothing");
       return define(d.name, {Global::Size, f, {}, {}});
     }

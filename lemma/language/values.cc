@@ -591,7 +591,7 @@ Result<Term> NodeBuilder::cast(CoreId id, Mode mode) {
   } else {
     t.expr = scalar::cast(a.weak && scalar::is_float(from) ? rekind(a.expr, Kind::F32) : a.expr, kind);
   }
-  if (a.form && scalar::is_integer(from) && (kind == Kind::I64 || kind == from) && !narrow) t.form = a.form;
+  if (a.form && (scalar::is_integer(from) || from == Kind::Bool) && (kind == Kind::I64 || kind == from) && !narrow) t.form = a.form;
   if (narrow && scalar::is_float(kind)) t.expr = scalar::round_to(t.expr, core.type);
   if (narrow && scalar::is_integer(kind)) {
     // Wrap at the narrow width.
