@@ -32,7 +32,12 @@ using tensor::Role;
 using tensor::Value;
 
 constexpr int64_t kRows = 96;
-constexpr int64_t kStream = 256;
+// A tile of scores, and the panels it is made from and goes into (for 64 columns or so), take half of the second cache.
+int64_t stream_tile(const tile::Target& target) {
+  int64_t tile = 128;
+  while (2 * tile * (kRows + 128) * 4 <= target.l2_bytes / 2 && tile < 512) tile *= 2;
+  return tile;
+}
 constexpr int64_t kLaneColumns = 192;
 constexpr int64_t kLaneStream = 96;
 
@@ -58,6 +63,8 @@ struct Streamed {
   int point_buffer = -1;            // the row side, packed once a block
   int stream_buffer = -1;           // the stream side: panels packed beforehand, or rows packed per tile
   bool stream_in_place = false;
+  bool score_in_place = false;      // the product's tile is the score itself, its factor applied to the row side
+  Expr score_factor;                // of that score; may be invalid
   std::map<int, std::vector<Home>> states;  // of reducing members, by node
 };
 
@@ -198,7 +205,7 @@ void place_loops(Streamed& s) {
   s.places.resize(s.group.loops.size());
   const int64_t width = panel_width(c.target);
   s.row_tile = s.group.tiles.rows > 0 ? s.group.tiles.rows : s.lanes ? kLaneColumns : kRows;
-  s.stream_tile = s.group.tiles.stream > 0 ? s.group.tiles.stream : s.lanes ? kLaneStream : kStream;
+  s.stream_tile = s.group.tiles.stream > 0 ? s.group.tiles.stream : s.lanes ? kLaneStream : stream_tile(c.target);
   int64_t& across = s.lanes ? s.row_tile : s.stream_tile;  // runs along panels
   across = (across + width - 1) / width * width;
   if (s.stream_tile % 2) ++s.stream_tile;
@@ -274,6 +281,38 @@ bool scale_on_points(const Streamed& s) {
   return s.operand != DType::BF16;
 }
 
+// A score that is the product times a constant needs no tile of its own: the constant goes to the row side.
+void match_score(Streamed& s, const std::vector<const schedule::Member*>& reducing) {
+  if (reducing.size() != 1 || s.operand == DType::BF16) return;
+  const Comprehension& node = comprehension(s, *reducing[0]);
+  if (node.monoid->structure != monoid::Structure::RescaledSum) return;
+  if (s.contraction.scale.valid() && !scale_on_points(s)) return;
+  auto is_product = [&](Expr e) {
+    return e.is(Op::Arg) && node.reads[size_t(e.payload())].source.node == s.member->node &&
+           node.reads[size_t(e.payload())].guard.is_always();
+  };
+  for (size_t k = 1; k < node.body.size(); ++k) {
+    for (Expr e : scalar::reachable({&node.body[k], 1})) {
+      if (is_product(e)) return;
+    }
+  }
+  for (const schedule::Member& m : s.group.members) {
+    if (&m == reducing[0]) continue;
+    for (Value v : tensor::sources(s.context.graph.node(m.node))) {
+      if (v.node == s.member->node) return;
+    }
+  }
+  const Expr score = node.body[0];
+  if (is_product(score)) {
+    s.score_in_place = true;
+  } else if (score.is(Op::Mul)) {
+    const bool left = score.arg(0).is_const();
+    if (!(left && is_product(score.arg(1))) && !(score.arg(1).is_const() && is_product(score.arg(0)))) return;
+    s.score_in_place = true;
+    s.score_factor = left ? score.arg(0) : score.arg(1);
+  }
+}
+
 void emit_product(Streamed& s, const Packed& packed, const Form& j0, const Form& jc, tile::Block& block) {
   Context& c = s.context;
   tile::Gemm g;
@@ -328,7 +367,11 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
   for (size_t k = 1; k < monoid.components.size(); ++k) any_product = any_product || is_second_product(s, m, node, k);
   Scope outer{s.places, &block};
   const std::vector<int> top_loops = loops_of(m, node.components[0]);
-  const Home scores = add_local(c, node.name + ".score", kind, s.lanes ? std::vector<int>{s.stream, s.row} : std::vector<int>{s.row, s.stream}, outer);
+  const Home scores = s.score_in_place ? s.product
+                                       : add_local(c, node.name + ".score", kind,
+                                                   s.lanes ? std::vector<int>{s.stream, s.row}
+                                                           : std::vector<int>{s.row, s.stream},
+                                                   outer);
   const Home factor = add_local(c, node.name + ".factor", kind, {s.row}, outer);
   const bool narrow = any_product && !value_tiles.empty() && c.program.buffers[size_t(value_tiles.front() >= 0 ? value_tiles.front() : value_panels.front().buffer)].type == DType::BF16;
   Home weights = scores;
@@ -346,7 +389,13 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
       Translator t(c, node, place.index_forms, place.local_forms);
       tile::Map map;
       map.comment = node.name + ": scores" + (masked ? " within the domain" : "");
-      const Expr score = t.translate(node.body[0]);
+      Expr score;
+      if (s.score_in_place) {
+        score = scalar::arg(arena, kind, 0);
+        t.reads.push_back(local_access(scores, place.local_forms));
+      } else {
+        score = t.translate(node.body[0]);
+      }
       if (masked) map.where = t.translate(node.domain);
       map.stores.push_back({local_access(scores, place.local_forms), score, masked ? minus_inf : Expr(), {}});
       map.points = place.variables.ranges(scores.axes, s.places);
@@ -354,14 +403,14 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
       return map;
     };
     if (node.domain.is_always()) {
-      block.push_back(score_map(false));
+      if (!s.score_in_place) block.push_back(score_map(false));
     } else if (!bounds.inside) {
       block.push_back(score_map(true));
     } else {
       tile::If inside;
       inside.reads = bounds.inside_reads;
       inside.condition = *bounds.inside;
-      inside.then.push_back(score_map(false));
+      if (!s.score_in_place) inside.then.push_back(score_map(false));
       inside.otherwise.push_back(score_map(true));
       block.push_back(std::move(inside));
     }
@@ -676,7 +725,10 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
   tile::Block& body = s.kernel.body;
   const LoopPlace& row = s.places[size_t(s.row)];
   const Form even = s.operand == DType::BF16 ? Form::ceil_div(s.k.extent, Form(2)) * Form(2) : s.k.extent;
-  const Expr scale = scale_on_points(s) ? s.contraction.scale : Expr();
+  const bool scale_points = scale_on_points(s);
+  match_score(s, reducing);
+  Expr scale = scale_points ? s.contraction.scale : Expr();
+  if (s.score_factor.valid()) scale = scale.valid() ? scale * s.score_factor : s.score_factor;
   if (s.lanes) {
     s.point_buffer = add_buffer(s, s.node->name + ".points", s.operand, tile::Space::Shared, {even, Form(s.row_tile)},
                                 panels(s, s.operand), &body);
@@ -727,7 +779,7 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
   }
   emit_product(s, stream_panels, j0, jc, loop.body);
   context.homes[{s.member->node, 0}].push_back(s.product);
-  if (s.contraction.scale.valid() && !scale.valid()) {
+  if (s.contraction.scale.valid() && !scale_points) {
     Scope scope{s.places, &loop.body};
     const MemberPlace place = place_member(context, group, *s.member, scope);
     Translator t(context, *s.node, place.index_forms, place.local_forms);
