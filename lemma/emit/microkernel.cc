@@ -145,7 +145,8 @@ class Tiles {
     const bool few = shape_.right == Right::Rows && !shape_.pairs;
     if (few) few_rows();
     // k in steps that keep a panel in the second-level cache, rows in steps that keep the left operand there.
-    const int64_t kc = shape_.pairs ? 1024 : 512;
+    // A panel two vectors wide stays in the first-level cache; a wider one streams from the second.
+    const int64_t kc = (shape_.pairs ? 2 : 1) * (shape_.width > 2 * unit_.lanes() ? 512 : 256);
     unit_.out.open("for (int64_t lm_k0 = 0, lm_kc = 0; lm_k0 < " + k_ + " || (lm_k0 == 0 && " + k_ + " == 0); lm_k0 += lm_kc ? lm_kc : 1)");
     unit_.out.line("lm_kc = " + k_ + " - lm_k0 > " + std::to_string(kc * 3 / 2) + " ? " + std::to_string(kc) + " : " + k_ + " - lm_k0;");
     unit_.out.line(std::string("const int32_t lm_add = ") + (g_.accumulate ? "1" : "lm_k0 > 0") + ";");
