@@ -140,8 +140,9 @@ void add_program_options(CLI::App& app, ProgramOptions& options) {
 void add_data_options(CLI::App& app, DataOptions& options) {
   app.add_option("--in", options.inputs,
                  "name=file, or an .npz with a member per input; formats: .npy, .npz (file@member), IDX (also .gz), "
-                 "raw (file:f32[2,3])");
-  app.add_option("--size", options.sizes, "NAME=value");
+                 "raw (file:f32[2,3])")
+      ->allow_extra_args(false);
+  app.add_option("--size", options.sizes, "NAME=value")->allow_extra_args(false);
   app.add_option("--random", options.seed, "a seed: inputs that are not given are random");
   app.add_flag("--convert", options.convert, "convert arrays of another element type");
   app.add_option("--threads", options.threads, "how many threads; 0 is one per core")->check(CLI::Range(0, 1024));

@@ -135,7 +135,8 @@ void add_run(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("run", "compile a program and run it");
   add_program_options(*command, options->program);
   add_data_options(*command, options->data);
-  command->add_option("--out", options->outputs, "name=file: where an output goes (.npy .npz .idx .raw)");
+  command->add_option("--out", options->outputs, "name=file: where an output goes (.npy .npz .idx .raw)")
+      ->allow_extra_args(false);
   command->add_flag("--interpret", options->interpret, "use the f64 interpreter instead of kernels");
   command->callback([options, &context] { context.exit = run(context, *options); });
 }

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "cli/progress.h"
-#include "lemma/language/parse.h"
+#include "lemma/language/language.h"
 #include "lemma/runtime/host.h"
 
 namespace lemma::cli {

@@ -131,23 +131,20 @@ std::vector<int64_t> sample_positions(std::span<const int64_t> extents, std::spa
   const auto draw = [&](uint64_t i, size_t d, uint64_t below) {
     return int64_t(runtime::hash(seed + 77 * d, i) % below);
   };
-  for (uint64_t i = 0; int64_t(out.size()) < 2 * count; ++i) {
-    int64_t flat = 0;
-    for (size_t d = 0; d < extents.size(); ++d) {
-      const bool marked = i % 2 == 0 || (i % 4 == 1 && d == (i / 4) % extents.size());
-      const int64_t at = marked ? marks[d][size_t(draw(i, d, marks[d].size()))] : draw(i, d, uint64_t(extents[d]));
-      flat = flat * extents[d] + at;
+  uint64_t i = 0;
+  while (int64_t(out.size()) < count) {
+    for (const uint64_t end = i + 2 * uint64_t(count); i < end; ++i) {
+      int64_t flat = 0;
+      for (size_t d = 0; d < extents.size(); ++d) {
+        const bool marked = i % 2 == 0 || (i % 4 == 1 && d == (i / 4) % extents.size());
+        const int64_t at = marked ? marks[d][size_t(draw(i, d, marks[d].size()))] : draw(i, d, uint64_t(extents[d]));
+        flat = flat * extents[d] + at;
+      }
+      out.push_back(flat);
     }
-    out.push_back(flat);
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
   }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  // Repeated points leave room: the first ones that were not drawn fill it.
-  for (int64_t extra = 0; int64_t(out.size()) < count && extra < total; extra += std::max<int64_t>(1, total / count)) {
-    out.push_back(extra);
-  }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 

@@ -139,7 +139,14 @@ Result<void> check_shapes(const Inference& state, const std::vector<runtime::Nam
       if (!extent || *extent == named.array.extents[d]) continue;
       const std::string form = print(state.graph, input->extents[d]);
       const std::string value = input->extents[d].is_constant() ? form : form + " = " + std::to_string(*extent);
-      return base::invalid(place_of(named.name, d) + " is " + value + ", and the array given is " +
+      std::string because;
+      for (const int id : input->extents[d].ids(AtomKind::Size)) {
+        const Known& size = state.known[size_t(id)];
+        because += (because.empty() ? " (" : ", ") + state.graph.sizes[size_t(id)].name + " is " +
+                   std::to_string(*size.value) + " by " + size.place;
+      }
+      if (!because.empty()) because += ")";
+      return base::invalid(place_of(named.name, d) + " is " + value + because + ", and the array given is " +
                                runtime::describe(named.array),
                            input->span);
     }

@@ -6,6 +6,8 @@
 
 #include "lemma/language/build.h"
 #include "lemma/language/language.h"
+#include "lemma/tensor/validate.h"
+#include "lemma/view/solve.h"
 
 namespace lemma::language {
 namespace {
@@ -39,6 +41,8 @@ class Elaborator {
       c_.clear_equation();
       nodes_.clear_equation();
     }
+    // What the steps above do not say is said by the graph's own rules.
+    LEMMA_TRY_VOID(tensor::validate(c_.graph));
     return std::move(c_.graph);
   }
 
@@ -138,6 +142,13 @@ class Elaborator {
       LEMMA_TRY(const Form f, Expander(c_).size(0, d.value, 0));
       if (const auto k = f.constant(); k && *k < 0) return c_.fail(0, d.value, "the size `" + d.name.name + "` is negative: " + std::to_string(*k), "sizes are 0 or more");
       if (const auto k = f.constant(); k && *k > largest_literal) return c_.fail(0, d.value, "the size `" + d.name.name + "` is above 2^40");
+      if (const auto k = f.constant()) {
+        tensor::Size size;
+        size.name = d.name.name;
+        size.value = *k;
+        size.span = c_.program.source.span(d.name.place);
+        c_.graph.sizes.push_back(std::move(size));
+      }
       if (d.like >= 0) return c_.fail(0, d.like, "`" + d.name.name + "` has a value, a typical value says nothing");
       return define(d.name, {Global::Size, f, {}, {}});
     }
@@ -275,7 +286,7 @@ class Elaborator {
       if (in && in->low && in->high) return std::pair(*in->low, *in->high);
       return std::nullopt;
     };
-    if (always(node->domain, Formula(), box)) return {};
+    if (always(node->domain, Formula(), box) || solved(*node)) return {};
     view::Names names;
     names.index = [&](int i) { return node->indices[size_t(i)].name; };
     names.size = [&](int s) { return c_.graph.sizes[size_t(s)].name; };
@@ -285,6 +296,26 @@ class Elaborator {
     if (shown.size() > 120) shown = shown.substr(0, 117) + "...";
     return fail(name.place, "the output `" + name.name + "` must have a value everywhere, " + (never ? "it has none anywhere" : "it has one only where " + shown),
                 "give it one elsewhere: (" + syntax::quote(name.name) + "[...]) else 0");
+  }
+
+  // The solver's word that the domain is the whole box of a map's indices.
+  bool solved(const tensor::Comprehension& node) const {
+    Formula box;
+    for (size_t i = 0; i < node.indices.size(); ++i) {
+      if (!node.domain.uses(view::AtomKind::Index, int(i))) continue;
+      const MaybeFormula next = both(box, Formula::within(Form::index(int(i)), node.indices[i].extent));
+      if (!next) return false;
+      box = *next;
+    }
+    const auto ranges = [&](const view::Atom& a) -> view::Range {
+      if (a.kind == view::AtomKind::Index) return {0, std::nullopt};
+      if (a.kind == view::AtomKind::Size) return {c_.graph.sizes[size_t(a.id)].low, c_.graph.sizes[size_t(a.id)].high};
+      const auto* in = std::get_if<tensor::Input>(&c_.graph.node(node.reads[size_t(a.id)].source.node));
+      if (!in || !in->low || !in->high || !in->low->constant() || !in->high->constant()) return {};
+      return {*in->low->constant(), *in->high->constant() - 1};
+    };
+    const auto divisors = [&](int s) { return c_.graph.sizes[size_t(s)].divisor; };
+    return view::implies(box, node.domain, ranges, divisors) == view::Answer::Yes;
   }
 
   // ---- equations ----

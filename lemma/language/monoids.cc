@@ -74,9 +74,10 @@ Result<MonoidShape> defined_shape(Context& c, const MonoidSpec& spec, int operan
     shape.results = shape.components;
   } else {
     // A result has the axes of the first component that it names.
-    for (NodeId result : d.finish) {
+    for (const MonoidClause& result : d.finish) {
       std::vector<Form> axes;
-      std::vector<NodeId> stack = {result};
+      std::vector<NodeId> stack = {result.value};
+      for (const Local& local : result.locals) stack.push_back(local.value);
       bool found = false;
       while (!stack.empty() && !found) {
         const syntax::Node& n = spec.unit->tree[stack.back()];
@@ -241,6 +242,7 @@ struct Clauses {
       LEMMA_TRY(const size_t component, component_of(clause));
       if (into[component].valid()) return fail(clause.component, "the " + what + " of `" + clause.component.name + "` is stated twice");
       LEMMA_TRY(const int inner, make_frame(givens, false));
+      c.add_locals(inner, clause.locals);
       int environment = 0;
       LEMMA_TRY(const std::vector<int> vars, axes_of(inner, clause, component, environment));
       Expander expander(c);
@@ -269,6 +271,7 @@ struct Clauses {
       monoid::Update& update = m.combine[component];
       if (update.body.valid()) return fail(clause.component, "the combine of `" + clause.component.name + "` is stated twice");
       LEMMA_TRY(const int inner, make_frame({}, true));
+      c.add_locals(inner, clause.locals);
       int environment = 0;
       LEMMA_TRY(std::vector<int> vars, axes_of(inner, clause, component, environment));
       Expander expander(c);
@@ -366,10 +369,11 @@ struct Clauses {
       for (size_t i = 0; i < m.components.size(); ++i) m.finish.push_back(scalar::arg(*m.arena, m.components[i].kind, int(i)));
       return {};
     }
-    for (NodeId value : d.finish) {
+    for (const MonoidClause& clause : d.finish) {
       LEMMA_TRY(const int inner, make_frame(names, false));
+      c.add_locals(inner, clause.locals);
       Expander expander(c);
-      LEMMA_TRY(const CoreId core, expander.expand(inner, value, 0));
+      LEMMA_TRY(const CoreId core, expander.expand(inner, clause.value, 0));
       NodeBuilder builder(c, nodes, {}, m.arena);
       builder.givens = kinds;
       LEMMA_TRY(const Term t, builder.term(core));

@@ -336,7 +336,11 @@ Result<tensor::Tensor> Nodes::fold_node(int id, const Fold& f, const std::vector
     out.name = w.name;
     out.result = w.result;
     out.final_state = w.final_state;
-    LEMMA_TRY(out.type, storage(w, node.monoid->finish[size_t(w.result)].kind(), false, at));
+    const Kind result = node.monoid->finish[size_t(w.result)].kind();
+    LEMMA_TRY(out.type, storage(w, result, false, at));
+    if (scalar::kind_of(out.type) != result) {
+      return c_.fail(f.frame, f.ast, "`" + w.name + "` is stored as " + std::string(scalar::name(out.type)) + ", the fold gives " + std::string(scalar::name(result)), "cast what is folded: " + std::string(scalar::name(scalar::kind_of(out.type))) + "(...)");
+    }
     for (int v : w.vars) {
       if (!(w.final_state && is_reduced(v))) out.dims.push_back(builder.local(v));
     }
@@ -396,6 +400,7 @@ Result<tensor::Tensor> Nodes::map_node(CoreId core, CoreId condition, const Want
   tensor::Output out;
   out.name = wanted.name;
   LEMMA_TRY(out.type, storage(wanted, kind, t.weak, core));
+  node.body[0] = scalar::cast(node.body[0], scalar::kind_of(out.type));
   for (size_t i = 0; i < wanted.vars.size(); ++i) out.dims.push_back(int(i));
   node.outputs.push_back(std::move(out));
   return c_.graph.add(std::move(node));
@@ -445,6 +450,9 @@ Result<tensor::Tensor> Nodes::scatter_equation(const ScatterParts& parts) {
   node.extents = parts.extents;
   node.base = parts.base;
   LEMMA_TRY(node.type, storage(parts.wanted, kind, t.weak, parts.value));
+  if (scalar::kind_of(node.type) != kind) {
+    return c_.fail(c_.cores[size_t(parts.value)], "`" + node.name + "` is stored as " + std::string(scalar::name(node.type)) + ", its value is " + std::string(scalar::name(kind)), "cast the value");
+  }
   node.reads = builder.finish(node.domain);
   return c_.graph.add(std::move(node));
 }

@@ -270,16 +270,7 @@ class ProgramParser {
       return parser_.found("`=` after the left side of an equation", suggestion);
     }
     LEMMA_TRY(e.value, parser_.expression());
-    if (parser_.take_word("where")) {
-      do {
-        LEMMA_TRY(const Token name, parser_.expect_name("the name of a local value"));
-        LEMMA_TRY_VOID(parser_.expect("=", "after a local name"));
-        Local local;
-        local.name = named(name);
-        LEMMA_TRY(local.value, parser_.expression());
-        e.locals.push_back(std::move(local));
-      } while (parser_.take(","));
-    }
+    LEMMA_TRY_VOID(where(e.locals));
     if (parser_.take_word("onto")) {
       if (parser_.take_word("nothing")) {
         e.onto_nothing = true;
@@ -289,6 +280,20 @@ class ProgramParser {
     }
     program_.equations.push_back(std::move(e));
     program_.statements.push_back({StatementKind::Equation, program_.equations.size() - 1, program_.equations.size(), place});
+    return {};
+  }
+
+  // where NAME = e, NAME = e
+  Result<void> where(std::vector<Local>& into) {
+    if (!parser_.take_word("where")) return {};
+    do {
+      LEMMA_TRY(const Token name, parser_.expect_name("the name of a local value"));
+      LEMMA_TRY_VOID(parser_.expect("=", "after a local name"));
+      Local local;
+      local.name = named(name);
+      LEMMA_TRY(local.value, parser_.expression());
+      into.push_back(std::move(local));
+    } while (parser_.take(","));
     return {};
   }
 
@@ -385,8 +390,11 @@ class ProgramParser {
       else if (clause.text == "combine") { LEMMA_TRY_VOID(clauses(m.combine)); }
       else if (clause.text == "finish") {
         do {
-          LEMMA_TRY(const NodeId value, parser_.expression());
-          m.finish.push_back(value);
+          MonoidClause finish;
+          finish.component = named(clause);
+          LEMMA_TRY(finish.value, parser_.expression());
+          LEMMA_TRY_VOID(where(finish.locals));
+          m.finish.push_back(std::move(finish));
         } while (parser_.take(","));
       } else {
         const std::string near = syntax::nearest(clause.text, {"state", "identity", "lift", "combine", "finish", "commutative", "idempotent"});
@@ -434,6 +442,7 @@ class ProgramParser {
       }
       LEMMA_TRY_VOID(parser_.expect("=", "after a component"));
       LEMMA_TRY(clause.value, parser_.expression());
+      LEMMA_TRY_VOID(where(clause.locals));
       into.push_back(std::move(clause));
     } while (parser_.take(","));
     return {};

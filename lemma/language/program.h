@@ -89,6 +89,7 @@ struct MonoidClause {
   Named component;
   std::vector<Named> axes;
   NodeId value = -1;
+  std::vector<Local> locals;
 };
 
 struct MonoidDefinition {
@@ -97,7 +98,7 @@ struct MonoidDefinition {
   std::vector<Named> operands;
   std::vector<StateItem> state;
   std::vector<MonoidClause> identity, lift, combine;
-  std::vector<NodeId> finish;
+  std::vector<MonoidClause> finish;
   bool commutative = false, idempotent = false;
 };
 

@@ -136,6 +136,7 @@ Result<Term> NodeBuilder::build(CoreId id, Mode mode) {
     }
     case CoreKind::Select: return choose(id, mode);
     case CoreKind::Else: return fallback(id, mode);
+    case CoreKind::Maybe: return term(c_.cores[size_t(id)].args[0], Mode{true, mode.branch});
     case CoreKind::When: {
       LEMMA_TRY(const Formula holds, condition(c_.cores[size_t(id)].args[0], mode));
       LEMMA_TRY(Term t, term(c_.cores[size_t(id)].args[1], under(mode, holds)));
@@ -591,7 +592,7 @@ Result<Term> NodeBuilder::cast(CoreId id, Mode mode) {
   } else {
     t.expr = scalar::cast(a.weak && scalar::is_float(from) ? rekind(a.expr, Kind::F32) : a.expr, kind);
   }
-  if (a.form && scalar::is_integer(from) && (kind == Kind::I64 || kind == from) && !narrow) t.form = a.form;
+  if (a.form && (scalar::is_integer(from) || from == Kind::Bool) && (kind == Kind::I64 || kind == from) && !narrow) t.form = a.form;
   if (narrow && scalar::is_float(kind)) t.expr = scalar::round_to(t.expr, core.type);
   if (narrow && scalar::is_integer(kind)) {
     // Wrap at the narrow width.

@@ -1,0 +1,235 @@
+// The command as its users meet it: exit codes and exact texts.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "lemma/runtime/file.h"
+#include "lemma/runtime/npy.h"
+#include "lemma/runtime/random.h"
+#include "lemma/runtime/temporary_directory.h"
+
+namespace lemma {
+namespace {
+
+using runtime::Array;
+using runtime::TemporaryDirectory;
+
+struct Result {
+  int code = -1;
+  std::string out, err;
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+// A folder of its own, with a cache of its own and a few programs.
+struct Workplace {
+  TemporaryDirectory folder;
+  Workplace() {
+    write("double.lemma", "dim N\ninput x[N] : f32\ny[i] = x[i] + x[i]\noutput y : f32\n");
+    write("keys.lemma", "dim N, E\ninput e[N] : i32 in 0..E\ny[i] = e[i] + 1\noutput y : i32\n");
+    write("matmul.lemma",
+          "dim M, N, K\ninput a[M, K], b[K, N] : f32\nc[i, j] = sum(k) a[i, k] * b[k, j]\noutput c : f32\n");
+  }
+  std::string file(const std::string& name) const { return folder.file(name); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(file(name)) << text; }
+  Result run(const std::string& arguments, const std::string& environment = "") const {
+    const std::string command = "cd '" + folder.path() + "' && env XDG_CACHE_HOME='" + folder.path() + "' " + environment +
+                                " " LEMMA_PROGRAM " " + arguments + " >out 2>err";
+    const int status = std::system(command.c_str());
+    return {WEXITSTATUS(status), text_of(file("out")), text_of(file("err"))};
+  }
+};
+
+Array counting(std::vector<int64_t> extents, scalar::DType type = scalar::DType::F32) {
+  Array array = *runtime::allocate(type, std::move(extents));
+  for (int64_t i = 0; i < array.count(); ++i) runtime::set_int(array, i, i);
+  return array;
+}
+
+TEST(Cli, RunsOnFilesAndWritesFiles) {
+  const Workplace w;
+  ASSERT_TRUE(runtime::write_npy(w.file("x.npy"), counting({5})).ok());
+  const Result r = w.run("--quiet run double.lemma --in x=x.npy --out y=y.npy");
+  EXPECT_EQ(r.err, "");
+  ASSERT_EQ(r.code, 0);
+  EXPECT_EQ(r.out, "y f32[5]: sum 20, sum of absolute values 20\n");
+  const Array y = *runtime::read_array(*runtime::parse_place(w.file("y.npy")));
+  for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(runtime::float_at(y, i), double(2 * i));
+}
+
+TEST(Cli, InterpreterAndKernelsAgree) {
+  const Workplace w;
+  const std::string arguments = "--quiet run matmul.lemma --size M=7 --size N=9 --size K=33 --random 5 ";
+  const Result kernels = w.run(arguments + "--out c=c.npy --threads 2");
+  const Result oracle = w.run(arguments + "--interpret --out c=d.npy");
+  ASSERT_EQ(kernels.code, 0) << kernels.err;
+  ASSERT_EQ(oracle.code, 0) << oracle.err;
+  const Array c = *runtime::read_array(*runtime::parse_place(w.file("c.npy")));
+  const Array d = *runtime::read_array(*runtime::parse_place(w.file("d.npy")));
+  ASSERT_EQ(c.extents, (std::vector<int64_t>{7, 9}));
+  for (int64_t i = 0; i < c.count(); ++i) EXPECT_NEAR(runtime::float_at(c, i), runtime::float_at(d, i), 1e-4);
+}
+
+TEST(Cli, ChecksAgainstTheOracle) {
+  const Workplace w;
+  const Result r = w.run("check matmul.lemma --size M=70 --size N=65 --size K=33 --random 5 --threads 2");
+  EXPECT_EQ(r.code, 0) << r.out << r.err;
+  EXPECT_TRUE(r.out.starts_with("seed  5\nok    c f32[70, 65]: every element, worst error ")) << r.out;
+  const Result sampled =
+      w.run("check matmul.lemma --size M=200 --size N=165 --size K=33 --random 5 --whole-below 1000");
+  EXPECT_EQ(sampled.code, 0) << sampled.out << sampled.err;
+  EXPECT_NE(sampled.out.find(" sampled elements"), std::string::npos) << sampled.out;
+  // No tolerance at all: f32 sums differ from f64 ones somewhere.
+  const Result strict = w.run("check matmul.lemma --size M=70 --size N=65 --size K=333 --random 5 --tolerance 0");
+  EXPECT_EQ(strict.code, 1);
+  EXPECT_NE(strict.out.find("WRONG c f32[70, 65]: "), std::string::npos) << strict.out;
+}
+
+TEST(Cli, SecondRunIsAHit) {
+  const Workplace w;
+  const std::string command = "--json run double.lemma --size N=3 --random 1";
+  EXPECT_NE(w.run(command).out.find("\"compiles\": 1"), std::string::npos);
+  EXPECT_NE(w.run(command).out.find("\"hits\": 1"), std::string::npos);
+  const Result stats = w.run("cache stats");
+  EXPECT_TRUE(stats.out.starts_with(w.file("lemma") + ": 1 kernels, ")) << stats.out;
+  EXPECT_EQ(w.run("cache verify").code, 0);
+  EXPECT_EQ(w.run("cache clear").out, "1 kernels removed\n");
+}
+
+TEST(Cli, WithoutACompilerItInterprets) {
+  const Workplace w;
+  const Result r = w.run("run double.lemma --size N=3 --random 1", "PATH=");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(r.err.starts_with(
+      "lemma: there is no C compiler (none of gcc, cc, clang); the program is interpreted, which is slow\n"))
+      << r.err;
+  const Result check = w.run("check double.lemma --size N=3 --random 1", "PATH=");
+  EXPECT_EQ(check.code, 4);
+}
+
+TEST(Cli, ErrorsAreExact) {
+  const Workplace w;
+  ASSERT_TRUE(runtime::write_npy(w.file("x.npy"), counting({5})).ok());
+  ASSERT_TRUE(runtime::write_npy(w.file("d.npy"), counting({5}, scalar::DType::F64)).ok());
+  ASSERT_TRUE(runtime::write_npy(w.file("e.npy"), counting({5}, scalar::DType::I32)).ok());
+  w.write("torn.npy", std::string("\x93NUMPY\x01\x00\x76", 9));
+  struct Case {
+    std::string arguments;
+    int code;
+    std::string err;
+  };
+  const Case cases[] = {
+      {"run none.lemma", 4, "system error: cannot open 'none.lemma': No such file or directory\n"},
+      {"run double.lemma", 2,
+       "double.lemma:1:5: error: size 'N' has no value: no input's shape tells it\n  help: state it: --size N=128\n"},
+      {"run double.lemma --size N=3", 2,
+       "double.lemma:2:7: error: input 'x' is not given\n"
+       "  help: give it with --in x=file.npy, or --random 1 for random values\n"},
+      {"run double.lemma --in x=none.npy", 4, "system error: cannot open 'none.npy': No such file or directory\n"},
+      {"run double.lemma --in q=x.npy", 2, "error: the program has no input 'q'\n  help: its inputs are x\n"},
+      {"run double.lemma --in x=x.npy --in x=x.npy", 2, "error: input 'x' is given twice\n"},
+      {"run double.lemma --in x=x.npy --size N=6", 2,
+       "double.lemma:1:5: error: size 'N' is 6 by the caller, and 5 by dimension 0 of input 'x'\n"},
+      {"run double.lemma --in x=x.npy --size K=6", 2, "error: the program has no size 'K'\n  help: its sizes are N\n"},
+      {"run double.lemma --size N", 2, "error: '--size N' is not a size\n  help: write it as --size N=128\n"},
+      {"run double.lemma --size N=-1", 2, "error: '--size N=-1' is not a size\n  help: write it as --size N=128\n"},
+      {"run double.lemma --in x=d.npy", 2,
+       "double.lemma:2:7: error: input 'x' is f32, and 'd.npy' holds f64[5]\n  help: add --convert to convert it\n"},
+      {"run double.lemma --in x=torn.npy", 2,
+       "error: 'torn.npy' is truncated: the header takes 2 bytes, and 1 are left\n"},
+      {"run double.lemma --in x=x.npy --out z=z.npy", 2,
+       "error: the program has no output 'z'\n  help: its outputs are y\n"},
+      {"run double.lemma --in x=x.npy --out y", 2, "error: '--out y' names no output\n  help: write it as --out y=file.npy\n"},
+      {"run double.lemma --in x=x.npy --out y=y.txt", 2,
+       "error: 'y.txt' does not say which format to write\n  help: end it in .npy, .npz, .idx, .raw or .bin\n"},
+      {"run double.lemma --in x=x.npy --out y=no/such/y.npy", 4,
+       "system error: cannot write 'no/such/y.npy': No such file or directory\n"},
+      {"run keys.lemma --in e=e.npy --size E=4", 2,
+       "keys.lemma:2:7: error: input 'e' states the range 0..4, and holds 4 at [4]\n"},
+      {"run double.lemma --in x=x.npy --target vax", 2,
+       "error: there is no target 'vax'\n  help: one of host generic sse2 avx2 avx512 neon\n"},
+      {"run double.lemma --in x=x.npy --cc no-such-compiler", 4, "system error: there is no compiler 'no-such-compiler'\n"},
+      {"show double.lemma --pass nothing", 2, ""},
+      {"fly", 64, "error: the following argument was not expected: fly\n  help: see lemma --help\n"},
+      {"run", 64, "error: program is required\n  help: see lemma run --help\n"},
+      {"cache", 64, "error: a subcommand is required\n  help: see lemma cache --help\n"},
+      {"show double.lemma --level x", 64,
+       "error: --level: x not in {maths,derived,schedule,tile,c}\n  help: see lemma show --help\n"},
+      {"help fly", 64, "error: there is no command 'fly'\n  help: see lemma help\n"},
+  };
+  for (const Case& c : cases) {
+    const Result r = w.run("--quiet " + c.arguments);
+    EXPECT_EQ(r.code, c.code) << c.arguments;
+    if (c.err.empty()) {
+      EXPECT_TRUE(r.err.starts_with("error: there is no pass 'nothing'\n  help: the passes are ")) << r.err;
+    } else {
+      EXPECT_EQ(r.err, c.err) << c.arguments;
+    }
+  }
+}
+
+TEST(Cli, ErrorsAreJsonWhereAsked) {
+  const Workplace w;
+  const Result r = w.run("--json run double.lemma --size N=3");
+  EXPECT_EQ(r.code, 2);
+  EXPECT_EQ(r.err, "");
+  EXPECT_NE(r.out.find("\"message\": \"input 'x' is not given\""), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("\"kind\": \"invalid\""), std::string::npos);
+}
+
+TEST(Cli, ShowsEveryLevel) {
+  const Workplace w;
+  EXPECT_EQ(w.run("show double.lemma --level maths").out, text_of(w.file("double.lemma")));
+  EXPECT_NE(w.run("show double.lemma --level c").out.find("lemma_run"), std::string::npos);
+  EXPECT_NE(w.run("show double.lemma --level tile").out.find("kernel"), std::string::npos);
+  EXPECT_NE(w.run("show double.lemma --level derived").out.find("x["), std::string::npos);
+  EXPECT_EQ(w.run("show double.lemma --level schedule").code, 0);
+  EXPECT_NE(w.run("show double.lemma --all").out.find("==== tile"), std::string::npos);
+  EXPECT_EQ(w.run("emit double.lemma").out, w.run("show double.lemma --level c").out);
+}
+
+TEST(Cli, BuildsWhatCompilesAlone) {
+  const Workplace w;
+  const Result r = w.run("build double.lemma -o made --size N=6");
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.out, "made/double.h\nmade/double.c\nmade/double.npz\n");
+  const std::string compile = "cc -std=c99 -Wall -c -o '" + w.file("made/double.o") + "' '" + w.file("made/double.c") + "'";
+  EXPECT_EQ(std::system(compile.c_str()), 0);
+  const Array x = *runtime::read_npz(w.file("made/double.npz"), "in_x");
+  const Array y = *runtime::read_npz(w.file("made/double.npz"), "out_y");
+  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(runtime::float_at(y, i), 2 * runtime::float_at(x, i));
+}
+
+TEST(Cli, BenchesEveryThreadCount) {
+  const Workplace w;
+  const Result r = w.run("--json bench matmul.lemma --size M=64 --size N=64 --size K=64 --threads 1,2 --repetitions 3");
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_NE(r.out.find("\"operations\": 524288.0"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("\"threads\": 2"), std::string::npos) << r.out;
+}
+
+TEST(Cli, SaysWhatItIs) {
+  const Workplace w;
+  EXPECT_EQ(w.run("--version").code, 0);
+  EXPECT_TRUE(w.run("--version").out.starts_with("lemma 0."));
+  EXPECT_NE(w.run("help run").out.find("--in"), std::string::npos);
+  EXPECT_NE(w.run("devices").out.find("host"), std::string::npos);
+  EXPECT_EQ(w.run("").code, 64);
+}
+
+TEST(Cli, FullOutputIsAFailure) {
+  const Workplace w;
+  const std::string command = "cd '" + w.folder.path() + "' && " LEMMA_PROGRAM " devices >/dev/full 2>err";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 4);
+  EXPECT_EQ(text_of(w.file("err")), "system error: cannot write to standard output\n");
+}
+
+}  // namespace
+}  // namespace lemma
