@@ -268,8 +268,6 @@ class UnitWriter {
   void run_function() {
     Writer& w = unit_.out;
     w.open("LM_FUNCTION int32_t lm_run(lm_env* lm_e, char* workspace)");
-    w.line("int32_t status = 0;");
-    w.line("lm_e->status = &status;");
     w.line("(void)workspace;");
     unpack_sizes();
     for (const tile::Assert& a : p_.requirements) {
@@ -291,9 +289,9 @@ class UnitWriter {
     w.line("(void)lm_slice;");
     for (const KernelText& k : kernels_) {
       w.line(k.name + "_all(lm_e, lm_slices, lm_slice);");
-      w.line("if (status) return status;");
+      w.line("if (*lm_e->status) return *lm_e->status;");
     }
-    w.line("return status;");
+    w.line("return 0;");
     w.close();
   }
 
@@ -336,6 +334,8 @@ std::string runtime_exports(const Unit& unit, const tile::Program& p) {
     if (!is_parameter(p.buffers[b].space)) continue;
     w.line("e." + unit.raw_buffer_name(int(b)) + " = (" + pointer(unit, int(b)) + ")buffers[" + std::to_string(next++) + "];");
   }
+  w.line("int32_t status = 0;");
+  w.line("e.status = &status;");
   w.line("return lm_run(&e, (char*)workspace);");
   w.close();
   w.open("int64_t lemma_workspace(const int64_t* sizes, int32_t threads)");

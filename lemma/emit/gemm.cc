@@ -39,7 +39,8 @@ void emit_gemm(Unit& unit, const tile::Gemm& gemm) {
   const Kind kind = scalar::kind_of(unit.buffer(gemm.acc.buffer).type);
   tile::Reduce reduce;
   reduce.points = {gemm.m, gemm.n};
-  reduce.reduces = {gemm.k};
+  reduce.reduces = gemm.taps;
+  reduce.reduces.push_back(gemm.k);
   reduce.reads = {gemm.a, gemm.b};
   const auto operand = [&](int r) {
     const tile::Access& a = reduce.reads[size_t(r)];

@@ -165,6 +165,8 @@ Library library_of(const Unit& unit, const tile::Program& p, std::string source,
   for (size_t i = 0; i < s.buffers.size(); ++i) {
     w.line("lm_e." + unit.raw_buffer_name(s.buffers[i]) + " = " + s.buffer_names[i] + ";");
   }
+  w.line("int32_t lm_status = 0;");
+  w.line("lm_e.status = &lm_status;");
   w.line("return (int)lm_run(&lm_e, (char*)workspace);");
   w.close();
   w.open(space);

@@ -87,9 +87,12 @@ TEST(Library, CompilesAsPlainC99AndRuns) {
   const Machine machines[] = {{"gcc", ""}, {"clang", ""}, {"gcc -DLEMMA_SCALAR", ""}, {"gcc -fopenmp", ""},
                               {"aarch64-linux-gnu-gcc -static", "qemu-aarch64-static "}, {"riscv64-linux-gnu-gcc -static", "qemu-riscv64-static "}};
   for (const Machine& m : machines) {
-    const std::string first = std::string(m.compiler).substr(0, std::string(m.compiler).find(' '));
-    if (std::system(("command -v " + first + " " + m.run + " > /dev/null").c_str()) != 0) continue;
-    const std::string command = std::string(m.compiler) + " -std=c99 -O2 -Wall -Wextra -pedantic -Werror -Wno-psabi -Wno-unknown-pragmas " + at + "main.c " + at +
+    // A machine without this compiler, its C library or its emulator has nothing to say.
+    const std::string probe = "echo '#include <stdint.h>\nint main(void) { return 0; }' > " + at + "probe.c && " + m.compiler + " " + at +
+                              "probe.c -o " + at + "probe 2> /dev/null && " + m.run + at + "probe";
+    if (std::system(("(" + probe + ") > /dev/null 2>&1").c_str()) != 0) continue;
+    std::printf("checked with %s\n", m.compiler);
+    const std::string command = std::string(m.compiler) + " -std=c99 -O2 -Wall -Wextra -pedantic -Werror -Wno-psabi " + at + "main.c " + at +
                                 "row_scale.c -o " + at + "main -lm && " + m.run + at + "main";
     EXPECT_EQ(std::system(command.c_str()), 0) << command;
   }

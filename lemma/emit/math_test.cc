@@ -30,7 +30,7 @@ long double inverse_root(long double x) { return 1 / sqrtl(x); }
 
 const Function kFunctions[] = {
     {Op::Exp, expl, 1.2},   {Op::Exp2, exp2l, 1.2},    {Op::Log, logl, 1.0},   {Op::Log2, log2l, 1.5},
-    {Op::Tanh, tanhl, 2.0}, {Op::Erf, erfl, 1.5},      {Op::Sin, sinl, 2.0},   {Op::Cos, cosl, 2.0},
+    {Op::Tanh, tanhl, 2.0}, {Op::Erf, erfl, 1.5},      {Op::Sin, sinl, 2.5},   {Op::Cos, cosl, 2.0},
     {Op::Tan, tanl, 4.0},   {Op::Sigmoid, sigmoid, 3}, {Op::Sqrt, sqrtl, 0.5}, {Op::Recip, reciprocal, 0.5},
     {Op::Rsqrt, inverse_root, 1.5}, {Op::Floor, floorl, 0}, {Op::Round, rintl, 0}, {Op::Abs, fabsl, 0},
 };

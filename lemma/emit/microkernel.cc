@@ -12,6 +12,7 @@ using view::Form;
 namespace {
 
 constexpr int kRows = 6;
+constexpr int kTaps = 64;    // whose shifts stand in a table at once
 
 enum class Right { Panels, Rows };
 
@@ -23,6 +24,7 @@ struct Shape {
   Form a_step;               // of k in the left operand
   Form b_step;               // of k in the right operand, where it is rows
   Form c_step;               // of m in the result
+  std::vector<Form> a_shift, b_shift;  // per tap
 };
 
 bool divisible(const Form& form, int64_t by) {
@@ -39,6 +41,19 @@ bool is_aligned(const Form& coordinate, tile::Var v, int64_t by) {
 std::optional<Form> step(const Unit& unit, const Access& access, tile::Var v) {
   const auto split = unit.simplify(unit.offset(access.buffer, access.coords)).split(v);
   if (!split || split->coefficient.uses(AtomKind::Index)) return std::nullopt;
+  return split->coefficient;
+}
+
+// What one step of a tap adds to an operand's offset; the same wherever the tile stands.
+std::optional<Form> shift(const Unit& unit, const tile::Gemm& g, const Access& access, tile::Var tap) {
+  const auto split = unit.simplify(unit.offset(access.buffer, access.coords)).split(tap);
+  if (!split) return std::nullopt;
+  for (tile::Var v : {g.m.var, g.n.var, g.k.var}) {
+    if (split->coefficient.uses(AtomKind::Index, v)) return std::nullopt;
+  }
+  for (const tile::Range& t : g.taps) {
+    if (split->coefficient.uses(AtomKind::Index, t.var)) return std::nullopt;
+  }
   return split->coefficient;
 }
 
@@ -59,6 +74,7 @@ std::optional<Shape> match(const Unit& unit, const tile::Gemm& g, std::string& r
   if (!g.a.guard.is_always() || !g.b.guard.is_always() || !g.acc.guard.is_always()) return no("an operand is guarded");
   if (c.type != DType::F32 || c.layout.kind != tile::LayoutKind::RowMajor) return no("the result is not rows of f32");
   if (uses_var(g.a, g.n.var) || uses_var(g.b, g.m.var) || uses_var(g.acc, g.k.var)) return no("an operand uses a foreign index");
+  if (!g.taps.empty() && (b.layout.kind != tile::LayoutKind::Panels || b.type != DType::F32)) return no("taps need panels of f32");
   if (step(unit, g.acc, g.n.var) != Form(1)) return no("columns of the result do not lie side by side");
   const auto c_step = step(unit, g.acc, g.m.var), a_step = step(unit, g.a, g.k.var);
   if (!c_step) return no("rows of the result are not evenly spaced");
@@ -88,6 +104,15 @@ std::optional<Shape> match(const Unit& unit, const tile::Gemm& g, std::string& r
     return out;
   }
   out.widen = a.type != DType::F32 || *a_step != Form(1);
+  if (!g.taps.empty()) {
+    if (out.widen) return no("taps need rows of f32");
+    for (const tile::Range& t : g.taps) {
+      const auto a_shift = shift(unit, g, g.a, t.var), b_shift = shift(unit, g, g.b, t.var);
+      if (!a_shift || !b_shift) return no("a tap does not shift an operand evenly");
+      out.a_shift.push_back(*a_shift);
+      out.b_shift.push_back(*b_shift);
+    }
+  }
   if (out.widen && scalar::kind_of(a.type) != scalar::Kind::F32) return no("the left operand is not of floats");
   return out;
 }
@@ -112,6 +137,11 @@ class Tiles {
     unit_.out.open("");
     unit_.out.line("const int64_t " + m_ + " = " + unit_.form_text(g_.m.extent, {}) + ", " + n_ + " = " +
                    unit_.form_text(g_.n.extent, {}) + ", " + k_ + " = " + unit_.form_text(g_.k.extent, {}) + ";");
+    if (!g_.taps.empty()) {
+      write_taps();
+      unit_.out.close();
+      return;
+    }
     const bool few = shape_.right == Right::Rows && !shape_.pairs;
     if (few) few_rows();
     // k in steps that keep a panel in the second-level cache, rows in steps that keep the left operand there.
@@ -133,6 +163,7 @@ class Tiles {
     frame.vars[g_.m.var] = m;
     frame.vars[g_.n.var] = n;
     frame.vars[g_.k.var] = k;
+    for (const tile::Range& t : g_.taps) frame.vars[t.var] = "0";
     return frame;
   }
 
@@ -141,6 +172,35 @@ class Tiles {
   }
 
   std::string element() const { return shape_.pairs ? "uint16_t" : "float"; }
+
+  // Taps, some at a time: their shifts go into tables, and the tile keeps its sums in registers from one to the next.
+  void write_taps() {
+    Writer& out = unit_.out;
+    std::string count = "1";
+    std::vector<std::string> extents;
+    for (const tile::Range& t : g_.taps) {
+      extents.push_back("lm_max_i64(0, " + unit_.form_text(t.extent, {}) + ")");
+      count += " * " + extents.back();
+    }
+    out.line("const int64_t lm_taps = " + count + ";");
+    out.line("const int64_t lm_k0 = 0, lm_kc = " + k_ + ";");
+    out.open("for (int64_t lm_t0 = 0; lm_t0 < lm_taps || lm_t0 == 0; lm_t0 += " + std::to_string(kTaps) + ")");
+    out.line("const int64_t lm_tc = lm_min_i64(lm_taps - lm_t0, " + std::to_string(kTaps) + ");");
+    out.line(std::string("const int32_t lm_add = ") + (g_.accumulate ? "1" : "lm_t0 > 0") + ";");
+    out.line("int64_t lm_a_shift[" + std::to_string(kTaps) + "], lm_b_shift[" + std::to_string(kTaps) + "];");
+    out.open("for (int64_t lm_t = 0; lm_t < lm_tc; ++lm_t)");
+    out.line("int64_t lm_rest = lm_t0 + lm_t, lm_a = 0, lm_b = 0;");
+    for (size_t t = g_.taps.size(); t-- > 0;) {
+      out.line("lm_a += lm_rest % " + extents[t] + " * (" + unit_.form_text(shape_.a_shift[t], {}) + ");");
+      out.line("lm_b += lm_rest % " + extents[t] + " * (" + unit_.form_text(shape_.b_shift[t], {}) + ");");
+      out.line("lm_rest /= " + extents[t] + ";");
+    }
+    out.line("lm_a_shift[lm_t] = lm_a;");
+    out.line("lm_b_shift[lm_t] = lm_b;");
+    out.close();
+    blocked_rows();
+    out.close();
+  }
 
   // Pointers to the rows of a sliver; rows beyond the last repeat it.
   void row_pointers(const std::string& count) {
@@ -230,6 +290,18 @@ class Tiles {
       return;
     }
     unit_.out.line("const " + element() + "* lm_b = " + panel_place() + ";");
+    if (!g_.taps.empty()) {
+      const std::string call = "lm_taps_f32_" + width + "(lm_tc, lm_a_shift, lm_b_shift, lm_kc, lm_rows, lm_b, " + width;
+      unit_.out.open("if (lm_left >= " + rows + " && lm_columns >= " + width + ")");
+      unit_.out.line(call + ", lm_c, " + ldc + ", lm_add);");
+      unit_.out.otherwise();
+      unit_.out.line("LM_ALIGN float lm_t[" + rows + " * " + width + "];");
+      unit_.out.line(call + ", lm_t, " + width + ", 0);");
+      unit_.out.line("lm_take_tile(lm_t, " + width + ", lm_c, " + ldc + ", lm_min_i64(lm_left, " + rows +
+                     "), lm_min_i64(lm_columns, " + width + "), lm_add);");
+      unit_.out.close();
+      return;
+    }
     unit_.out.open("if (lm_left >= " + rows + " && lm_columns >= " + width + ")");
     unit_.out.line(tile_name() + "(lm_kc, lm_rows, lm_b, " + width + ", lm_c, " + ldc + ", lm_add);");
     unit_.out.otherwise();
@@ -250,6 +322,7 @@ class Tiles {
       c = c.substitute_index(g_.k.var, Form::index(q) * Form(group));
     }
     Frame frame;
+    for (const tile::Range& t : g_.taps) frame.vars[t.var] = "0";
     frame.vars[p] = "lm_p";
     frame.vars[q] = group == 1 ? "lm_k0" : "(lm_k0 / " + std::to_string(group) + ")";
     return place(access, frame);
@@ -272,7 +345,10 @@ bool emit_register_tiles(Unit& unit, const tile::Gemm& gemm, std::string& reason
     return false;
   }
   const std::string width = std::to_string(shape->width), rows = std::to_string(kRows);
-  if (shape->pairs) {
+  if (!gemm.taps.empty()) {
+    for (const tile::Range& t : gemm.taps) note_range(unit, t);
+    unit.tiles.insert("LM_TAPS_F32(lm_taps_f32_" + width + ", " + rows + ", " + width + " / LM_LANES)");
+  } else if (shape->pairs) {
     unit.tiles.insert("LM_TILE_BF16(lm_tile_bf16_" + width + ", " + rows + ", " + width + " / LM_LANES)");
   } else {
     unit.tiles.insert("LM_TILE_F32(lm_tile_f32_" + width + ", " + rows + ", " + width + " / LM_LANES)");

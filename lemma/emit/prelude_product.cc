@@ -36,6 +36,38 @@ constexpr Piece kProduct[] = {
     } \
   }
 )c"},
+    // A tile whose left operand is read at shifted places, tap after tap.
+    {R"c(//: LM_TAPS_F32
+#define LM_TAPS_F32(name, MR, NV) \
+  LM_NOINLINE void name(int64_t taps, const int64_t* a_shift, const int64_t* b_shift, int64_t kc, const float* const* rows, const float* b, int64_t ldb, float* c, int64_t ldc, int32_t add) { \
+    lm_vf acc[MR][NV]; \
+    LM_UNROLL for (int i = 0; i < MR; ++i) { \
+      LM_UNROLL for (int j = 0; j < NV; ++j) acc[i][j] = lm_splat_vf(0); \
+    } \
+    for (int64_t t = 0; t < taps; ++t) { \
+      const float* a[MR]; \
+      const float* p = b + b_shift[t]; \
+      LM_UNROLL for (int i = 0; i < MR; ++i) a[i] = rows[i] + a_shift[t]; \
+      for (int64_t k = 0; k < kc; ++k) { \
+        lm_vf bv[NV]; \
+        LM_UNROLL for (int j = 0; j < NV; ++j) bv[j] = lm_load_f32(p + j * LM_LANES); \
+        LM_UNROLL for (int i = 0; i < MR; ++i) { \
+          const lm_vf x = lm_splat_vf(a[i][k]); \
+          LM_UNROLL for (int j = 0; j < NV; ++j) acc[i][j] = acc[i][j] + bv[j] * x; \
+        } \
+        p += ldb; \
+      } \
+    } \
+    if (add) { \
+      LM_UNROLL for (int i = 0; i < MR; ++i) { \
+        LM_UNROLL for (int j = 0; j < NV; ++j) acc[i][j] = acc[i][j] + lm_load_f32(c + i * ldc + j * LM_LANES); \
+      } \
+    } \
+    LM_UNROLL for (int i = 0; i < MR; ++i) { \
+      LM_UNROLL for (int j = 0; j < NV; ++j) lm_store_f32(c + i * ldc + j * LM_LANES, acc[i][j]); \
+    } \
+  }
+)c"},
     // One vector of columns, n of them real: the last columns of an operand that is not packed.
     {R"c(//: LM_TILE_EDGE_F32
 #define LM_TILE_EDGE_F32(name, MR) \

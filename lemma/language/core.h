@@ -51,6 +51,7 @@ enum class CoreKind : uint8_t {
   Select,
   Else,
   When,      // args[1] where args[0] holds
+  Maybe,     // args[0]; its reads that leave their source are off the domain
   Cast,      // to `type`
   RoundTo,   // to `type`
   Bits,      // to the kind of `type`

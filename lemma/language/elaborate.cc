@@ -7,6 +7,7 @@
 #include "lemma/language/build.h"
 #include "lemma/language/language.h"
 #include "lemma/tensor/validate.h"
+#include "lemma/view/solve.h"
 
 namespace lemma::language {
 namespace {
@@ -285,7 +286,7 @@ class Elaborator {
       if (in && in->low && in->high) return std::pair(*in->low, *in->high);
       return std::nullopt;
     };
-    if (always(node->domain, Formula(), box)) return {};
+    if (always(node->domain, Formula(), box) || solved(*node)) return {};
     view::Names names;
     names.index = [&](int i) { return node->indices[size_t(i)].name; };
     names.size = [&](int s) { return c_.graph.sizes[size_t(s)].name; };
@@ -295,6 +296,26 @@ class Elaborator {
     if (shown.size() > 120) shown = shown.substr(0, 117) + "...";
     return fail(name.place, "the output `" + name.name + "` must have a value everywhere, " + (never ? "it has none anywhere" : "it has one only where " + shown),
                 "give it one elsewhere: (" + syntax::quote(name.name) + "[...]) else 0");
+  }
+
+  // The solver's word that the domain is the whole box of a map's indices.
+  bool solved(const tensor::Comprehension& node) const {
+    Formula box;
+    for (size_t i = 0; i < node.indices.size(); ++i) {
+      if (!node.domain.uses(view::AtomKind::Index, int(i))) continue;
+      const MaybeFormula next = both(box, Formula::within(Form::index(int(i)), node.indices[i].extent));
+      if (!next) return false;
+      box = *next;
+    }
+    const auto ranges = [&](const view::Atom& a) -> view::Range {
+      if (a.kind == view::AtomKind::Index) return {0, std::nullopt};
+      if (a.kind == view::AtomKind::Size) return {c_.graph.sizes[size_t(a.id)].low, c_.graph.sizes[size_t(a.id)].high};
+      const auto* in = std::get_if<tensor::Input>(&c_.graph.node(node.reads[size_t(a.id)].source.node));
+      if (!in || !in->low || !in->high || !in->low->constant() || !in->high->constant()) return {};
+      return {*in->low->constant(), *in->high->constant() - 1};
+    };
+    const auto divisors = [&](int s) { return c_.graph.sizes[size_t(s)].divisor; };
+    return view::implies(box, node.domain, ranges, divisors) == view::Answer::Yes;
   }
 
   // ---- equations ----

@@ -31,7 +31,7 @@ constexpr Builtin builtins[] = {
     {"mod", Op::Mod, 2},         {"div", Op::Div, 2},       {"bitnot", Op::Not, 1},  {"xor", Op::Xor, 2},
     {"bitand", Op::And, 2},      {"bitor", Op::Or, 2},
 };
-constexpr const char* special_names[] = {"select", "when", "ceildiv", "present", "raw", "round_to", "bits", "at"};
+constexpr const char* special_names[] = {"select", "when", "maybe", "ceildiv", "present", "raw", "round_to", "bits", "at"};
 constexpr const char* fold_names[] = {"sum",  "prod", "max",     "min",          "argmax", "argmin", "topk", "bottomk",
                                       "any",  "all",  "count",   "rescaled_sum", "welford", "affine", "pair"};
 
@@ -758,7 +758,7 @@ Result<CoreId> Expander::builtin(int frame, NodeId ast, int environment) {
   }
   const Builtin* found = find_builtin(name);
   const auto type = scalar::parse_dtype(name);
-  const bool special = name == "select" || name == "when" || name == "ceildiv" || name == "present" || name == "raw";
+  const bool special = name == "select" || name == "when" || name == "maybe" || name == "ceildiv" || name == "present" || name == "raw";
   if (!found && !type && !special) {
     if (name == "at") return c_.fail(frame, ast, "`at` needs a body after the parenthesis", "write at(i = i + 1) x[i]");
     return unknown(frame, ast, name, true);
@@ -794,6 +794,7 @@ Result<CoreId> Expander::builtin(int frame, NodeId ast, int environment) {
     return make(CoreKind::CeilDiv, frame, ast, std::move(args));
   }
   if (args.size() != 1) return arity("1 argument");
+  if (name == "maybe") return make(CoreKind::Maybe, frame, ast, std::move(args));
   if (c_.cores[size_t(args[0])].kind != CoreKind::Read) return c_.fail(frame, items[0], "`" + name + "` takes a read, as in " + name + "(x[i])");
   return make(name == "present" ? CoreKind::Present : CoreKind::Raw, frame, ast, std::move(args));
 }

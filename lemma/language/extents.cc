@@ -31,6 +31,7 @@ class Finder {
           ask(core.args[1], guarded);
           ask(core.args[0], true);
           break;
+        case CoreKind::Maybe: ask(core.args[0], true); break;
         default:
           for (size_t i = core.args.size(); i-- > 0;) ask(core.args[i], guarded);
       }

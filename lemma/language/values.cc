@@ -136,6 +136,7 @@ Result<Term> NodeBuilder::build(CoreId id, Mode mode) {
     }
     case CoreKind::Select: return choose(id, mode);
     case CoreKind::Else: return fallback(id, mode);
+    case CoreKind::Maybe: return term(c_.cores[size_t(id)].args[0], Mode{true, mode.branch});
     case CoreKind::When: {
       LEMMA_TRY(const Formula holds, condition(c_.cores[size_t(id)].args[0], mode));
       LEMMA_TRY(Term t, term(c_.cores[size_t(id)].args[1], under(mode, holds)));

@@ -105,7 +105,7 @@ tile::Access Window::access(const std::vector<Form>& index_forms) const {
 std::optional<Window> match_window(const Context& context, const Comprehension& node, Expr factor,
                                    const view::Formula& domain, DType type) {
   const auto which = read_or_zero(factor);
-  if (!which || !domain.is_always()) return std::nullopt;
+  if (!which) return std::nullopt;
   const tensor::Read& read = node.reads[size_t(*which)];
   const Home* home = context.global_home(read.source);
   if (!home) return std::nullopt;
@@ -119,11 +119,14 @@ std::optional<Window> match_window(const Context& context, const Comprehension& 
     if (c.uses(view::AtomKind::Data) || c.uses(view::AtomKind::Floor)) return std::nullopt;
   }
   if (!buffer.strides.empty()) return std::nullopt;
-  if (read.guard.is_always()) {
+  // Absent points count as zeros: off the domain, and off the guard where the text says so.
+  const view::Formula present = read.guard && domain;
+  if (present.is_always()) {
     if (buffer.type != type) return std::nullopt;
     return out;
   }
-  if (factor.is(Op::Arg) || !only_bounds(read.guard, read.coords, buffer.extents)) return std::nullopt;
+  if (factor.is(Op::Arg) && !(present == domain)) return std::nullopt;
+  if (!only_bounds(present, read.coords, buffer.extents)) return std::nullopt;
   out.padding = true;
   for (size_t d = 0; d < read.coords.size(); ++d) {
     const auto e = ends(node, read.coords[d]);

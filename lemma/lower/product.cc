@@ -41,10 +41,11 @@ struct Product {
 };
 
 constexpr int64_t kChunk = 180;       // rows of the left factor that stay near, a multiple of every tile
-constexpr int64_t kDepth = 512;
-constexpr int64_t kSingleDepth = 1024;  // up to here one slice
+// Reduce points a slice: a panel of two vectors' width fits in half of the first cache; one of four is streamed from the
+// second, and longer slices save passes over the result.
+int64_t slice_depth(const tile::Target& target) { return target.vector_registers >= 32 ? 512 : 256; }
 constexpr int64_t kFewRows = 4;
-constexpr int64_t kTapDepth = 1152;
+int64_t tap_depth(const tile::Target& target) { return target.vector_registers >= 32 ? 1152 : 384; }
 constexpr int64_t kColumns = 2048;
 
 std::vector<Form> forms_at(const Product& p, const Form& row, const Form& column, const Form& depth) {
@@ -93,18 +94,21 @@ void place_block(Product& p) {
   place("columns", p.n.extent, p.tile_n, p.n0, p.columns);
 
   const Expr k = c.expr(p.k.extent);
+  const int64_t slice = slice_depth(c.target), whole = slice * 3 / 2;  // up to here one slice
   Expr depth;
   if (!p.taps.empty()) {
-    // A panel of all taps stays in the second cache.
-    const Expr fit = size_floor_div(c, c.constant(kTapDepth), size_max(c, one, c.expr(p.tap_count)));
-    depth = size_max(c, one, size_min(c, k, size_max(c, c.constant(16), fit)));
+    // A panel of all taps counts as one slice; slices of one depth leave no short one at the end.
+    const Expr fit = size_max(c, c.constant(16), size_floor_div(c, c.constant(tap_depth(c.target)),
+                                                                size_max(c, one, c.expr(p.tap_count))));
+    const Expr slices = size_max(c, one, size_ceil_div(c, k, fit));
+    depth = size_max(c, one, size_ceil_div(c, k, slices));
   } else if (p.group.tiles.depth > 0) {
     depth = c.constant(p.group.tiles.depth);
   } else if (k.is_const()) {
-    depth = c.constant(k.as_int() <= kSingleDepth ? std::max<int64_t>(2, (k.as_int() + 1) / 2 * 2) : kDepth);
+    depth = c.constant(k.as_int() <= whole ? std::max<int64_t>(2, (k.as_int() + 1) / 2 * 2) : slice);
   } else {
-    depth = scalar::select(scalar::binary(Op::Le, k, c.constant(kSingleDepth)),
-                           size_max(c, c.constant(2), size_round_up(c, k, 2)), c.constant(kDepth));
+    depth = scalar::select(scalar::binary(Op::Le, k, c.constant(whole)),
+                           size_max(c, c.constant(2), size_round_up(c, k, 2)), c.constant(slice));
   }
   p.depth = c.define_size(p.group.name + ".depth", depth);
 }

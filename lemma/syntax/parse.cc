@@ -156,7 +156,8 @@ bool Parser::begins_operand(const Token& token) const {
     case TokenKind::Integer:
     case TokenKind::Real: return true;
     case TokenKind::Name:
-      return !(token.word("and") || token.word("or") || token.word("else") || token.word("where"));
+      if (token.word("where")) return peek(1).symbol("(");
+      return !(token.word("and") || token.word("or") || token.word("else") || token.word("onto"));
     case TokenKind::Symbol: return token.text == "(";
     case TokenKind::Separator:
     case TokenKind::End: return false;

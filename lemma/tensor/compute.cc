@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "lemma/base/check.h"
 #include "lemma/monoid/eval.h"
@@ -704,11 +705,43 @@ class Compute {
   std::vector<int64_t> point_at_;
 };
 
+// A point that only some components have, and whose extent is 0, leaves the others to be computed: it runs once, reads
+// that depend on it do not happen, and the outputs that have it are empty. Nothing for nodes without such a point.
+std::optional<Comprehension> without_empty_points(const Comprehension& node) {
+  std::vector<bool> empty(node.indices.size(), false);
+  for (int i : node.with_role(Role::Point)) {
+    if (node.indices[size_t(i)].extent.constant() != 0) continue;
+    for (const std::vector<int>& set : node.components) {
+      if (std::find(set.begin(), set.end(), i) == set.end()) empty[size_t(i)] = true;
+    }
+  }
+  if (std::find(empty.begin(), empty.end(), true) == empty.end()) return std::nullopt;
+  Comprehension out = node;
+  for (size_t i = 0; i < empty.size(); ++i) {
+    if (!empty[i]) continue;
+    out.indices[i].extent = view::Form(1);
+    for (Read& r : out.reads) {
+      bool uses = r.guard.uses(AtomKind::Index, int(i));
+      for (const view::Form& c : r.coords) uses = uses || c.uses(AtomKind::Index, int(i));
+      if (uses) r.guard = Formula::never();
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 base::Result<std::vector<Stored>> compute(const Graph& graph, const Comprehension& node, const Demand& demand,
                                           const StoredNodes& sources, Arithmetic arithmetic) {
-  return Compute(graph, node, demand, sources, arithmetic).run();
+  const auto run_once = without_empty_points(node);
+  if (!run_once) return Compute(graph, node, demand, sources, arithmetic).run();
+  LEMMA_TRY(std::vector<Stored> out, Compute(graph, *run_once, demand, sources, arithmetic).run());
+  for (size_t o = 0; o < out.size(); ++o) {
+    std::vector<int64_t> extents;
+    for (int id : node.outputs[o].dims) extents.push_back(*node.indices[size_t(id)].extent.constant());
+    if (extents != out[o].extents) out[o] = dense(node.outputs[o].type, std::move(extents));
+  }
+  return out;
 }
 
 }  // namespace lemma::tensor

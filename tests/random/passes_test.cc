@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
+#include <string>
 
 #include "lemma/rewrite/passes.h"
 #include "tests/random/equal.h"
@@ -80,6 +82,24 @@ TEST(Derive, KeepsSpecialValuesUnderStrict) {
     const tensor::Graph graph = generate(options_of(seed));
     const tensor::Graph after = rewrite::derive(graph, {Claim::Real, nullptr});
     ASSERT_EQ(difference(graph, after, {uint64_t(seed), 0.15, true}), "") << "seed " << seed;
+  }
+}
+
+// The graphs are worth something: every pass that says what it did does it on some of them.
+TEST(Generate, GivesEveryPassWork) {
+  std::map<std::string, int> fired;
+  for (int seed = 1; seed <= 400; ++seed) {
+    const tensor::Graph graph = generate(options_of(seed));
+    for (const rewrite::Pass& p : rewrite::passes()) {
+      std::vector<rewrite::Decision> log;
+      p.run(p.by_default ? graph : rewrite::derive(graph, {Claim::Finite, nullptr}), {Claim::Finite, &log});
+      for (const rewrite::Decision& d : log) fired[d.pass] += d.applied ? 1 : 0;
+    }
+  }
+  for (const char* name : {"simplify_bodies", "recognise_domain", "stabilize_exp_sums", "expand_square", "hoist_invariants",
+                           "distribute_sum", "fuse_maps", "merge_siblings", "split_reduction"}) {
+    EXPECT_GT(fired[name], 5) << name;
+    RecordProperty(name, fired[name]);
   }
 }
 

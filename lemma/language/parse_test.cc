@@ -1,3 +1,0 @@
-#include "lemma/language/language.h"
-#include <gtest/gtest.h>
-#include <cstdio>
