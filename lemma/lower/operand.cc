@@ -183,8 +183,21 @@ DType operand_type(const Context& context, const Comprehension& node, const sche
     return tensor::type(context.graph, node.reads[size_t(factor.payload())].source) == DType::BF16;
   };
   if (context.target.bf16_dot && is_bf16(c.lhs) && is_bf16(c.rhs)) return DType::BF16;
+  auto is_short = [&](Expr factor) {
+    while (factor.is(Op::Cast)) factor = factor.arg(0);
+    if (!factor.is(Op::Arg)) return false;
+    switch (tensor::type(context.graph, node.reads[size_t(factor.payload())].source)) {
+      case DType::I16: case DType::I8: case DType::U8: case DType::I4: case DType::U4: return true;
+      default: return false;
+    }
+  };
+  const bool word = c.lhs.kind() == scalar::Kind::I32 || c.lhs.kind() == scalar::Kind::U32;
+  if (word && context.target.lanes() > 1 && is_short(c.lhs) && is_short(c.rhs)) return DType::I16;
   return scalar::dtype_of(c.lhs.kind());
 }
+
+int interleave_of(DType operand) { return operand == DType::BF16 || operand == DType::I16 ? 2 : 1; }
+int row_pad(DType operand) { return interleave_of(operand) == 2 ? 32 : 16; }
 
 int tile_rows(const tile::Target&) { return 6; }
 

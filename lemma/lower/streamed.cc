@@ -136,7 +136,7 @@ int add_buffer(Streamed& s, const std::string& name, DType type, tile::Space spa
 }
 
 tile::Layout panels(const Streamed& s, DType type) {
-  return {tile::LayoutKind::Panels, 0, panel_width(s.context.target), type == DType::BF16 ? 2 : 1};
+  return {tile::LayoutKind::Panels, 0, panel_width(s.context.target), interleave_of(type)};
 }
 
 // A kernel that writes value(positions) as panels [batch.., depth, width] into scratch. `batch` are index ids of `node`
@@ -167,14 +167,12 @@ Packed pack_beforehand(Streamed& s, const std::string& name, const schedule::Mem
     to.coords.push_back(forms[i]);
     out.batch_loops.push_back(m.loops[i]);
   }
-  const int interleave = type == DType::BF16 ? 2 : 1;
   // Chunks of the width, whole panels each, run in parallel.
   const Form chunk(int64_t(panel_width(c.target)) * 4);
   const tile::Var g = c.variable("chunk");
   kernel.grid.push_back({g, Form::ceil_div(width.extent, chunk), false});
   const Form w0 = Form::index(g) * chunk;
   const Form count = let(c, kernel.body, "count", size_min(c, c.expr(chunk), c.expr(width.extent) - c.expr(w0)));
-  const Form depth_even = interleave == 1 ? depth.extent : Form::ceil_div(depth.extent, Form(2)) * Form(2);
   const tile::Var kv = c.variable("k"), wv = c.variable("n");
   place_flat(node, depth, Form::index(kv), forms);
   place_flat(node, width, w0 + Form::index(wv), forms);
@@ -183,16 +181,15 @@ Packed pack_beforehand(Streamed& s, const std::string& name, const schedule::Mem
   map.comment = kernel.comment;
   const Expr body = t.translate(value);
   map.where = t.translate(domain);
-  if (!(depth_even == depth.extent)) map.where = map.where && view::Formula::less(Form::index(kv), depth.extent);
   const Expr zero = scalar::constant(*c.program.arena, body.kind(), 0);
   to.coords.push_back(Form::index(kv));
   to.coords.push_back(w0 + Form::index(wv));
-  extents.push_back(depth_even);
+  extents.push_back(depth.extent);
   extents.push_back(width.extent);
   out.buffer = add_buffer(s, name, type, tile::Space::Scratch, extents, panels(s, type), nullptr);
   to.buffer = out.buffer;
   map.stores.push_back({to, body, map.where.is_always() ? Expr() : zero, {}});
-  map.points = {{kv, depth_even}, {wv, count}};
+  map.points = {{kv, depth.extent}, {wv, count}};
   map.reads = t.reads;
   kernel.body.push_back(std::move(map));
   c.program.kernels.push_back(std::move(kernel));
@@ -235,16 +232,14 @@ void pack_tile(Streamed& s, Expr factor, const view::Formula& domain, bool along
   Expr value = t.translate(factor);
   if (scale.valid()) value = value * t.translate(scale);
   map.where = t.translate(domain);
-  const Form even = s.operand == DType::BF16 ? Form::ceil_div(s.k.extent, Form(2)) * Form(2) : s.k.extent;
-  if (!(even == s.k.extent)) map.where = map.where && view::Formula::less(Form::index(kv), s.k.extent);
   const Expr zero = scalar::constant(*c.program.arena, value.kind(), 0);
   tile::Access to;
   to.buffer = buffer;
   to.coords = as_panels ? std::vector<Form>{Form::index(kv), Form::index(v)}
                         : std::vector<Form>{Form::index(v), Form::index(kv)};
   map.stores.push_back({to, value, map.where.is_always() ? Expr() : zero, {}});
-  if (as_panels) map.points = {{kv, even}, {v, count}};
-  else map.points = {{v, count}, {kv, even}};
+  if (as_panels) map.points = {{kv, s.k.extent}, {v, count}};
+  else map.points = {{v, count}, {kv, s.k.extent}};
   map.reads = t.reads;
   map.comment = "operand of " + s.node->name;
   block.push_back(std::move(map));
@@ -252,7 +247,7 @@ void pack_tile(Streamed& s, Expr factor, const view::Formula& domain, bool along
 
 // The stream side can be read where it lies (rows of a product along the lanes).
 bool stream_rows_in_place(Streamed& s) {
-  if (s.operand == DType::BF16) return false;
+  if (interleave_of(s.operand) > 1) return false;
   const auto read = plain_read(*s.node, s.stream_factor, s.stream_domain);
   if (!read) return false;
   const tensor::Read& r = s.node->reads[size_t(*read)];
@@ -278,12 +273,12 @@ bool scale_on_points(const Streamed& s) {
   for (int i : schedule::used_indices(*s.node, s.contraction.scale)) {
     if (i == s.stream_index) return false;
   }
-  return s.operand != DType::BF16;
+  return interleave_of(s.operand) == 1;
 }
 
 // A score that is the product times a constant needs no tile of its own: the constant goes to the row side.
 void match_score(Streamed& s, const std::vector<const schedule::Member*>& reducing) {
-  if (reducing.size() != 1 || s.operand == DType::BF16) return;
+  if (reducing.size() != 1 || interleave_of(s.operand) > 1) return;
   const Comprehension& node = comprehension(s, *reducing[0]);
   if (node.monoid->structure != monoid::Structure::RescaledSum) return;
   if (s.contraction.scale.valid() && !scale_on_points(s)) return;
@@ -318,8 +313,7 @@ void emit_product(Streamed& s, const Packed& packed, const Form& j0, const Form&
   tile::Gemm g;
   const tile::Var mv = c.variable("m"), nv = c.variable("n"), kv = c.variable("k");
   const Form m = Form::index(mv), n = Form::index(nv), k = Form::index(kv);
-  const Form even = s.operand == DType::BF16 ? Form::ceil_div(s.k.extent, Form(2)) * Form(2) : s.k.extent;
-  g.k = {kv, even};
+  g.k = {kv, s.k.extent};
   g.accumulate = false;
   g.comment = s.node->name;
   const LoopPlace& row = s.places[size_t(s.row)];
@@ -526,19 +520,10 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
     const tile::Var mv = c.variable("m"), nv = c.variable("n"), kv = c.variable("k");
     g.m = {mv, s.places[size_t(s.row)].count};
     g.n = {nv, columns.extent};
-    const Form even = narrow ? let(c, block, "k.even", size_round_up(c, c.expr(jc), 2)) : jc;
-    g.k = {kv, even};
+    g.k = {kv, jc};
     g.comment = node.name + ": sum " + std::to_string(k);
     g.a = {weights.buffer, {Form::index(mv), Form::index(kv)}, {}};
     const int tile_buffer = value_tiles[which];
-    if (narrow && !(even == jc)) {
-      // The odd end of the pairs must be a zero weight.
-      const tile::Var rv = c.variable("m");
-      tile::Map pad;
-      pad.points = {{rv, s.places[size_t(s.row)].count}, {c.variable("z"), even - jc}};
-      pad.stores.push_back({{weights.buffer, {Form::index(rv), jc + Form::index(pad.points[1].var)}, {}}, zero, {}, {}});
-      block.push_back(std::move(pad));
-    }
     if (tile_buffer >= 0) {
       g.b = {tile_buffer, {Form::index(kv), Form::index(nv)}, {}};
     } else {
@@ -642,13 +627,8 @@ int pack_columns(Streamed& s, const schedule::Member& m, size_t component, DType
   const Expr value = t.translate(node.body[component]);
   const int vote = int(t.reads.size());
   t.reads.push_back(local_access(used, {{s.stream, Form::index(jv)}}));
-  map.where = view::Formula::less_equal(Form(1), Form::data(vote)) && view::Formula::less(Form::index(jv), jc);
-  const Form even = type == DType::BF16 ? let(c, block, "k.even", size_round_up(c, c.expr(jc), 2)) : jc;
-  if (!(even == jc)) {
-    // The vote is read only where there was one.
-    t.reads[size_t(vote)].guard = view::Formula::less(Form::index(jv), jc);
-  }
-  map.points = {{jv, even}, {nv, columns.extent}};
+  map.where = view::Formula::less_equal(Form(1), Form::data(vote));
+  map.points = {{jv, jc}, {nv, columns.extent}};
   map.stores.push_back({{buffer, {Form::index(jv), Form::index(nv)}, {}}, value,
                         scalar::constant(arena, value.kind(), 0), {}});
   map.reads = t.reads;
@@ -724,17 +704,16 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
   // Before the stream: operands of the block, members that the stream reads, identities.
   tile::Block& body = s.kernel.body;
   const LoopPlace& row = s.places[size_t(s.row)];
-  const Form even = s.operand == DType::BF16 ? Form::ceil_div(s.k.extent, Form(2)) * Form(2) : s.k.extent;
   const bool scale_points = scale_on_points(s);
   match_score(s, reducing);
   Expr scale = scale_points ? s.contraction.scale : Expr();
   if (s.score_factor.valid()) scale = scale.valid() ? scale * s.score_factor : s.score_factor;
   if (s.lanes) {
-    s.point_buffer = add_buffer(s, s.node->name + ".points", s.operand, tile::Space::Shared, {even, Form(s.row_tile)},
+    s.point_buffer = add_buffer(s, s.node->name + ".points", s.operand, tile::Space::Shared, {s.k.extent, Form(s.row_tile)},
                                 panels(s, s.operand), &body);
   } else {
-    s.point_buffer = add_buffer(s, s.node->name + ".points", s.operand, tile::Space::Shared, {Form(s.row_tile), even},
-                                {tile::LayoutKind::RowMajor, s.operand == DType::BF16 ? 32 : 16, 0, 1}, &body);
+    s.point_buffer = add_buffer(s, s.node->name + ".points", s.operand, tile::Space::Shared, {Form(s.row_tile), s.k.extent},
+                                {tile::LayoutKind::RowMajor, row_pad(s.operand), 0, 1}, &body);
   }
   pack_tile(s, s.point_factor, s.point_domain, false, s.lanes, s.point_buffer, row.base, row.count, scale, body);
   std::vector<const schedule::Member*> before, along, after;
@@ -766,8 +745,8 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
   bounds.place_tile(context, j0, jc);
   if (s.lanes && !s.stream_in_place) {
     s.stream_buffer = add_buffer(s, s.node->name + ".stream", s.operand, tile::Space::Shared,
-                                 {Form(s.stream_tile), even},
-                                 {tile::LayoutKind::RowMajor, s.operand == DType::BF16 ? 32 : 16, 0, 1}, &loop.body);
+                                 {Form(s.stream_tile), s.k.extent},
+                                 {tile::LayoutKind::RowMajor, row_pad(s.operand), 0, 1}, &loop.body);
     pack_tile(s, s.stream_factor, s.stream_domain, true, false, s.stream_buffer, j0, jc, Expr(), loop.body);
   }
   {
