@@ -12,6 +12,7 @@ using view::Form;
 namespace {
 
 constexpr int kRows = 6;
+constexpr int kFewRows = 4;  // at most, where the right operand streams by
 constexpr int kTaps = 64;    // whose shifts stand in a table at once
 
 enum class Right { Panels, Rows };
@@ -209,23 +210,23 @@ class Tiles {
   }
 
   // Pointers to the rows of a sliver; rows beyond the last repeat it.
-  void row_pointers(const std::string& count) {
-    unit_.out.line("const " + element() + "* lm_rows[" + std::to_string(kRows) + "];");
-    unit_.out.open("for (int lm_r = 0; lm_r < " + std::to_string(kRows) + "; ++lm_r)");
+  void row_pointers(const std::string& count, int rows = kRows) {
+    unit_.out.line("const " + element() + "* lm_rows[" + std::to_string(rows) + "];");
+    unit_.out.open("for (int lm_r = 0; lm_r < " + std::to_string(rows) + "; ++lm_r)");
     unit_.out.line("const int64_t lm_m = lm_min_i64(lm_m0 + lm_r, " + count + " - 1);");
     unit_.out.line("lm_rows[lm_r] = (const " + element() + "*)(" + place(g_.a, at("lm_m", "0", "lm_k0")) + ");");
     unit_.out.close();
   }
 
   void few_rows() {
-    unit_.out.open("if (" + m_ + " <= 4)");
+    unit_.out.open("if (" + m_ + " <= " + std::to_string(kFewRows) + ")");
     if (shape_.widen) {
       unit_.out.line("/* a left operand of other types takes the tiles */");
     }
     if (!shape_.widen) {
       unit_.out.open("if (" + m_ + " > 0)");
       unit_.out.line("const int64_t lm_m0 = 0, lm_k0 = 0;");
-      row_pointers(m_);
+      row_pointers(m_, kFewRows);
       unit_.out.line("lm_few_rows_f32(" + m_ + ", " + n_ + ", " + k_ + ", lm_rows, " + place(g_.b, at("0", "0", "0")) + ", " +
                      unit_.form_text(shape_.b_step, {}) + ", " + place(g_.acc, at("0", "0", "0")) + ", " +
                      unit_.form_text(shape_.c_step, {}) + ", " + (g_.accumulate ? "1" : "0") + ");");
