@@ -107,7 +107,7 @@ std::optional<Window> match_window(const Context& context, const Comprehension& 
   const auto which = read_or_zero(factor);
   if (!which) return std::nullopt;
   const tensor::Read& read = node.reads[size_t(*which)];
-  const Home* home = context.global_home(read.source);
+  const std::optional<Home> home = context.global_home(read.source);
   if (!home) return std::nullopt;
   const tile::Buffer& buffer = context.program.buffers[size_t(home->buffer)];
   Window out;

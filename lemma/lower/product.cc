@@ -272,7 +272,7 @@ void epilogue(Product& p, const Form& r0, const Form& rows, tile::Block& block) 
       } else {
         body = t.translate(node.body[size_t(output.result)]);
       }
-      if (const Home* global = c.global_home(value)) {
+      if (const std::optional<Home> global = c.global_home(value)) {
         tile::Access to;
         to.buffer = global->buffer;
         for (int d : output.dims) to.coords.push_back(forms[size_t(d)]);
@@ -392,7 +392,7 @@ base::Result<void> lower_product(Context& context, const schedule::Group& group)
   p.k = flatten(*p.node, p.contraction.k);
   p.operand = operand_type(context, *p.node, p.contraction);
   p.base.assign(p.node->indices.size(), Form(0));
-  const Home* global = context.global_home({p.member->node, 0});
+  const std::optional<Home> global = context.global_home({p.member->node, 0});
   p.direct = group.members.size() == 1 && global && !p.contraction.scale.valid() &&
              context.program.buffers[size_t(global->buffer)].type == scalar::dtype_of(p.contraction.lhs.kind());
   p.kernel.name = group.name;

@@ -252,7 +252,7 @@ bool stream_rows_in_place(Streamed& s) {
   if (!read) return false;
   const tensor::Read& r = s.node->reads[size_t(*read)];
   if (tensor::type(s.context.graph, r.source) != s.operand) return false;
-  const Home* home = s.context.global_home(r.source);
+  const std::optional<Home> home = s.context.global_home(r.source);
   if (!home) return false;
   const int sv = 1 << 20, kv = sv + 1;
   const std::vector<Form> forms = forms_at(s, Form(0), Form::index(sv), Form::index(kv));
