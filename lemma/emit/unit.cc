@@ -166,6 +166,8 @@ std::string Unit::atom_text(const Atom& atom, const Frame& frame) {
       LEMMA_CHECK(size_t(atom.id) < frame.reads.size(), "a form uses a read that is not made yet");
       const Value& value = frame.reads[size_t(atom.id)];
       const std::string text = value.varying ? "lm_get(" + value.text + ", " + frame.lane + ")" : value.text;
+      // A bool across lanes is a mask of ones; as a number it is 1.
+      if (frame.read_kinds[size_t(atom.id)] == scalar::Kind::Bool) return "(int64_t)(" + text + " != 0)";
       return "(int64_t)" + text;
     }
     case AtomKind::Floor: break;

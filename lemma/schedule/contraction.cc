@@ -80,6 +80,27 @@ bool contains(const std::set<int>& big, const std::set<int>& small) {
   return std::includes(big.begin(), big.end(), small.begin(), small.end());
 }
 
+// Where the constraint holds for some value of `indices`: an inequality that is affine in them is tried at its better end.
+std::optional<view::Formula> projected(const Comprehension& node, const view::Constraint& constraint,
+                                       const std::vector<int>& indices) {
+  view::Form form = constraint.form;
+  for (int i : indices) {
+    const auto split = form.split(i);
+    const auto coefficient = split ? split->coefficient.constant() : std::nullopt;
+    if (!coefficient) return std::nullopt;
+    if (*coefficient == 0) continue;
+    if (constraint.relation == view::Relation::Zero) return std::nullopt;
+    form = form.substitute_index(i, *coefficient > 0 ? node.indices[size_t(i)].extent - view::Form(1) : view::Form(0));
+  }
+  const view::Formula out =
+      constraint.relation == view::Relation::Zero ? view::Formula::zero(form) : view::Formula::non_negative(form);
+  // Data that varies along them is not seen by the substitution.
+  for (int used : used_indices(node, out)) {
+    if (std::find(indices.begin(), indices.end(), used) != indices.end()) return std::nullopt;
+  }
+  return out;
+}
+
 struct Side {
   std::vector<Expr> factors;
   std::set<int> points;
@@ -172,7 +193,12 @@ std::optional<Contraction> match_contraction(const Comprehension& node, std::str
     };
     const bool on_m = touches(out.m), on_n = touches(out.n);
     if (on_m && on_n) return decline("its domain ties rows to columns");
-    (on_n ? out.rhs_domain : out.lhs_domain) = (on_n ? out.rhs_domain : out.lhs_domain) && one;
+    // A product multiplies every row by every column: the other side is zero where no point of this one is present,
+    // since absent terms must not read it (0 * nan is nan).
+    const auto other = projected(node, c, on_m ? out.m : on_n ? out.n : std::vector<int>());
+    if (!other) return decline("its domain depends on more than the ends of a side's points");
+    out.lhs_domain = out.lhs_domain && (on_n ? *other : one);
+    out.rhs_domain = out.rhs_domain && (on_n ? one : *other);
   }
   return out;
 }

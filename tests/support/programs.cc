@@ -119,7 +119,7 @@ NamedValues declared_inputs(const tensor::Graph& graph, const std::vector<Bindin
   NamedValues inputs;
   for (const tensor::Node& node : graph.nodes) {
     if (const auto* input = std::get_if<tensor::Input>(&node)) {
-      Values values{input->type, driver::evaluate_extents(input->extents, sizes), {}};
+      Values values{input->type, driver::evaluate_extents(input->extents, known(graph, sizes)), {}};
       inputs[input->name] = std::move(values);
     }
   }
