@@ -22,7 +22,7 @@ using bench::Request;
 struct Work {
   const char* name;
   const char* text;
-  std::vector<std::pair<std::string, std::string>> sizes;  // program's name, protocol's name
+  std::vector<std::pair<std::string, std::string>> sizes;  // program's name (in its order), protocol's
   struct Input {
     std::string name;
     int seed;

@@ -84,7 +84,7 @@ TEST_P(Example, CompiledGivesWhatTheOracleGives) {
   const std::string tolerance = header(*text, "tolerance");
   auto graph = testing_support::read_program(*text, GetParam() + ".lemma");
   ASSERT_TRUE(graph.ok()) << base::render(graph.error());
-  const NamedValues inputs = random_inputs(*graph, sizes);
+  const NamedValues inputs = random_inputs(*graph, testing_support::in_order(*graph, sizes));
   auto expected = testing_support::evaluate(*graph, sizes, inputs);
   ASSERT_TRUE(expected.ok()) << base::render(expected.error());
   for (const auto& [derive, threads] : {std::pair{true, 1}, {true, 2}, {false, 1}}) {

@@ -51,15 +51,6 @@ const Binding* find(const std::vector<Binding>& sizes, const std::string& name) 
   return nullptr;
 }
 
-// The bindings that the graph has a size for.
-std::vector<Binding> known(const tensor::Graph& graph, const std::vector<Binding>& sizes) {
-  std::vector<Binding> out;
-  for (const tensor::Size& size : graph.sizes) {
-    if (const Binding* binding = find(sizes, size.name)) out.push_back(*binding);
-  }
-  return out;
-}
-
 scalar::Scalar scalar_of(DType type, double value) {
   return scalar::is_float(type) ? scalar::from_float(value) : scalar::from_int(int64_t(value));
 }
@@ -119,7 +110,7 @@ NamedValues declared_inputs(const tensor::Graph& graph, const std::vector<Bindin
   NamedValues inputs;
   for (const tensor::Node& node : graph.nodes) {
     if (const auto* input = std::get_if<tensor::Input>(&node)) {
-      Values values{input->type, driver::evaluate_extents(input->extents, known(graph, sizes)), {}};
+      Values values{input->type, driver::evaluate_extents(input->extents, in_order(graph, sizes)), {}};
       inputs[input->name] = std::move(values);
     }
   }
@@ -127,7 +118,7 @@ NamedValues declared_inputs(const tensor::Graph& graph, const std::vector<Bindin
 }
 
 Result<NamedValues> evaluate(const tensor::Graph& graph, const std::vector<Binding>& sizes, const NamedValues& inputs) {
-  LEMMA_TRY(tensor::Graph bound, tensor::bind(graph, known(graph, sizes)));
+  LEMMA_TRY(tensor::Graph bound, tensor::bind(graph, in_order(graph, sizes)));
   LEMMA_TRY(tensor::Oracle oracle, tensor::Oracle::make(bound));
   for (const auto& [name, values] : inputs) LEMMA_TRY_VOID(oracle.set_input(name, oracle_array(values)));
   LEMMA_TRY(const std::vector<tensor::Array> arrays, oracle.outputs());
@@ -137,6 +128,14 @@ Result<NamedValues> evaluate(const tensor::Graph& graph, const std::vector<Bindi
     outputs[graph.outputs[i].name].type = graph.outputs[i].type;
   }
   return outputs;
+}
+
+std::vector<Binding> in_order(const tensor::Graph& graph, const std::vector<Binding>& sizes) {
+  std::vector<Binding> out;
+  for (const tensor::Size& size : graph.sizes) {
+    if (const Binding* binding = find(sizes, size.name)) out.push_back(*binding);
+  }
+  return out;
 }
 
 struct Runner::State {
@@ -182,7 +181,7 @@ Values values_of(const runtime::Array& array) {
 Result<std::vector<runtime::Named>> Runner::run_arrays(const std::vector<Binding>& sizes, const NamedValues& inputs,
                                                        int threads) const {
   driver::Arguments arguments;
-  arguments.sizes = known(state_->compiled.source, sizes);
+  arguments.sizes = in_order(state_->compiled.source, sizes);
   for (const auto& [name, values] : inputs) {
     LEMMA_TRY(runtime::Array array, guarded_array(values));
     arguments.inputs.push_back({name, std::move(array)});

@@ -26,6 +26,9 @@ struct Values {
 };
 using NamedValues = std::map<std::string, Values>;
 
+// The bindings that the graph has a size for, in the graph's order, as driver::evaluate_extents wants them.
+std::vector<tensor::Binding> in_order(const tensor::Graph& graph, const std::vector<tensor::Binding>& sizes);
+
 // The declared inputs under these sizes, without elements yet.
 NamedValues declared_inputs(const tensor::Graph& graph, const std::vector<tensor::Binding>& sizes);
 
