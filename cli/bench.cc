@@ -45,7 +45,7 @@ Result<std::vector<Row>> measure(const Context& context, const Options& options,
   runtime::Workspace workspace;
   const auto once = [&](const Row& row) -> Result<double> {
     const double start = now();
-    for (int i = 0; i < row.inner; ++i) LEMMA_TRY_VOID(launch_stoppable(kernels.module, call, workspace, row.threads));
+    for (int i = 0; i < row.inner; ++i) LEMMA_TRY_VOID(driver::launch(kernels.module, call, workspace, row.threads));
     return (now() - start) / row.inner;
   };
   for (Row& row : rows) {

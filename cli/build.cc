@@ -34,17 +34,16 @@ Result<void> write_text(const std::string& path, const std::string& text, std::v
   return {};
 }
 
-Result<void> write_vectors(const Context& context, const std::string& path, const tensor::Graph& graph,
-                           const DataOptions& data, std::vector<std::string>& files) {
+// Inputs, and the outputs that the oracle expects.
+Result<std::vector<runtime::Named>> make_vectors(const Context& context, const tensor::Graph& graph,
+                                                 const DataOptions& data) {
   LEMMA_TRY(const driver::Arguments arguments, gather_arguments(graph, data));
   Progress progress(context, "asking the oracle");
   LEMMA_TRY(const std::vector<runtime::Named> outputs, interpret(graph, arguments));
   std::vector<runtime::Named> all;
   for (const runtime::Named& input : arguments.inputs) all.push_back({"in_" + input.name, input.array});
   for (const runtime::Named& output : outputs) all.push_back({"out_" + output.name, output.array});
-  LEMMA_TRY_VOID(runtime::write_npz(path, all));
-  files.push_back(path);
-  return {};
+  return all;
 }
 
 std::string default_name(const ProgramOptions& options) {
@@ -61,6 +60,11 @@ Result<std::vector<std::string>> write_all(const Context& context, const Options
   emit::LibraryOptions naming;
   naming.name = options.name.empty() ? default_name(options.program) : options.name;
   LEMMA_TRY(const emit::Library library, emit::emit_library(compiled.program, how, naming));
+  std::vector<runtime::Named> vectors;
+  if (!options.no_vectors) {
+    LEMMA_TRY(vectors, make_vectors(context, source.graph, options.data));
+  }
+  const CleanSection section;
   std::error_code error;
   std::filesystem::create_directories(options.directory, error);
   if (error) return base::system_failure("cannot make '" + options.directory + "': " + error.message());
@@ -68,7 +72,10 @@ Result<std::vector<std::string>> write_all(const Context& context, const Options
   std::vector<std::string> files;
   LEMMA_TRY_VOID(write_text(base + ".h", library.header, files));
   LEMMA_TRY_VOID(write_text(base + ".c", library.source, files));
-  if (!options.no_vectors) LEMMA_TRY_VOID(write_vectors(context, base + ".npz", source.graph, options.data, files));
+  if (!options.no_vectors) {
+    LEMMA_TRY_VOID(runtime::write_npz(base + ".npz", vectors));
+    files.push_back(base + ".npz");
+  }
   return files;
 }
 

@@ -102,13 +102,13 @@ Result<std::vector<Verdict>> run_and_compare(const Context& context, const Optio
   const int threads = thread_count(options.data);
   {
     Progress progress(context, "running");
-    LEMMA_TRY_VOID(launch_stoppable(kernels.module, call, workspace, threads));
+    LEMMA_TRY_VOID(driver::launch(kernels.module, call, workspace, threads));
   }
   // A second call over other bytes and the workspace the first one left: what is not written by the program, or
   // depends on what was there before, differs.
   LEMMA_TRY(driver::Call second, driver::prepare(compiled, arguments));
   driver::poison(second, 0x5a);
-  LEMMA_TRY_VOID(launch_stoppable(kernels.module, second, workspace, threads));
+  LEMMA_TRY_VOID(driver::launch(kernels.module, second, workspace, threads));
   LEMMA_TRY(std::vector<Verdict> verdicts,
             compare_all(context, options, graph, arguments, compiled.program, call.outputs));
   for (size_t i = 0; i < verdicts.size(); ++i) {

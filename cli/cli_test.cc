@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include <cmath>
-#include <cstdio>
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -32,7 +32,7 @@ std::string text_of(const std::string& path) {
 struct Workplace {
   TemporaryDirectory folder;
   Workplace() {
-    write("double.lemma", "dim N\ninput x[N] : f32\ny[i] = x[i] + x[i]\noutput y : f32\n");
+    write("twice.lemma", "dim N\ninput x[N] : f32\ny[i] = x[i] + x[i]\noutput y : f32\n");
     write("keys.lemma", "dim N, E\ninput e[N] : i32 in 0..E\ny[i] = e[i] + 1\noutput y : i32\n");
     write("matmul.lemma",
           "dim M, N, K\ninput a[M, K], b[K, N] : f32\nc[i, j] = sum(k) a[i, k] * b[k, j]\noutput c : f32\n");
@@ -56,7 +56,7 @@ Array counting(std::vector<int64_t> extents, scalar::DType type = scalar::DType:
 TEST(Cli, RunsOnFilesAndWritesFiles) {
   const Workplace w;
   ASSERT_TRUE(runtime::write_npy(w.file("x.npy"), counting({5})).ok());
-  const Result r = w.run("--quiet run double.lemma --in x=x.npy --out y=y.npy");
+  const Result r = w.run("--quiet run twice.lemma --in x=x.npy --out y=y.npy");
   EXPECT_EQ(r.err, "");
   ASSERT_EQ(r.code, 0);
   EXPECT_EQ(r.out, "y f32[5]: sum 20, sum of absolute values 20\n");
@@ -94,7 +94,7 @@ TEST(Cli, ChecksAgainstTheOracle) {
 
 TEST(Cli, SecondRunIsAHit) {
   const Workplace w;
-  const std::string command = "--json run double.lemma --size N=3 --random 1";
+  const std::string command = "--json run twice.lemma --size N=3 --random 1";
   EXPECT_NE(w.run(command).out.find("\"compiles\": 1"), std::string::npos);
   EXPECT_NE(w.run(command).out.find("\"hits\": 1"), std::string::npos);
   const Result stats = w.run("cache stats");
@@ -105,12 +105,12 @@ TEST(Cli, SecondRunIsAHit) {
 
 TEST(Cli, WithoutACompilerItInterprets) {
   const Workplace w;
-  const Result r = w.run("run double.lemma --size N=3 --random 1", "PATH=");
+  const Result r = w.run("run twice.lemma --size N=3 --random 1", "PATH=");
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_TRUE(r.err.starts_with(
       "lemma: there is no C compiler (none of gcc, cc, clang); the program is interpreted, which is slow\n"))
       << r.err;
-  const Result check = w.run("check double.lemma --size N=3 --random 1", "PATH=");
+  const Result check = w.run("check twice.lemma --size N=3 --random 1", "PATH=");
   EXPECT_EQ(check.code, 4);
 }
 
@@ -127,40 +127,41 @@ TEST(Cli, ErrorsAreExact) {
   };
   const Case cases[] = {
       {"run none.lemma", 4, "system error: cannot open 'none.lemma': No such file or directory\n"},
-      {"run double.lemma", 2,
-       "double.lemma:1:5: error: size 'N' has no value: no input's shape tells it\n  help: state it: --size N=128\n"},
-      {"run double.lemma --size N=3", 2,
-       "double.lemma:2:7: error: input 'x' is not given\n"
+      {"run twice.lemma", 2,
+       "twice.lemma:1:5: error: size 'N' has no value: no input's shape tells it\n  help: state it: --size N=128\n"},
+      {"run twice.lemma --size N=3", 2,
+       "twice.lemma:2:7: error: input 'x' is not given\n"
        "  help: give it with --in x=file.npy, or --random 1 for random values\n"},
-      {"run double.lemma --in x=none.npy", 4, "system error: cannot open 'none.npy': No such file or directory\n"},
-      {"run double.lemma --in q=x.npy", 2, "error: the program has no input 'q'\n  help: its inputs are x\n"},
-      {"run double.lemma --in x=x.npy --in x=x.npy", 2, "error: input 'x' is given twice\n"},
-      {"run double.lemma --in x=x.npy --size N=6", 2,
-       "double.lemma:1:5: error: size 'N' is 6 by the caller, and 5 by dimension 0 of input 'x'\n"},
-      {"run double.lemma --in x=x.npy --size K=6", 2, "error: the program has no size 'K'\n  help: its sizes are N\n"},
-      {"run double.lemma --size N", 2, "error: '--size N' is not a size\n  help: write it as --size N=128\n"},
-      {"run double.lemma --size N=-1", 2, "error: '--size N=-1' is not a size\n  help: write it as --size N=128\n"},
-      {"run double.lemma --in x=d.npy", 2,
-       "double.lemma:2:7: error: input 'x' is f32, and 'd.npy' holds f64[5]\n  help: add --convert to convert it\n"},
-      {"run double.lemma --in x=torn.npy", 2,
+      {"run twice.lemma --in x=none.npy", 4, "system error: cannot open 'none.npy': No such file or directory\n"},
+      {"run twice.lemma --in q=x.npy", 2, "error: the program has no input 'q'\n  help: its inputs are x\n"},
+      {"run twice.lemma --in x=x.npy --in x=x.npy", 2, "error: input 'x' is given twice\n"},
+      {"run twice.lemma --in x=x.npy --size N=6", 2,
+       "twice.lemma:1:5: error: size 'N' is 6 by the caller, and 5 by dimension 0 of input 'x'\n"},
+      {"run twice.lemma --in x=x.npy --size K=6", 2, "error: the program has no size 'K'\n  help: its sizes are N\n"},
+      {"run twice.lemma --size N", 2, "error: '--size N' is not a size\n  help: write it as --size N=128\n"},
+      {"run twice.lemma --size N=-1", 2, "error: '--size N=-1' is not a size\n  help: write it as --size N=128\n"},
+      {"run twice.lemma --in x=d.npy", 2,
+       "twice.lemma:2:7: error: input 'x' is f32, and 'd.npy' holds f64[5]\n  help: add --convert to convert it\n"},
+      {"run twice.lemma --in x=torn.npy", 2,
        "error: 'torn.npy' is truncated: the header takes 2 bytes, and 1 are left\n"},
-      {"run double.lemma --in x=x.npy --out z=z.npy", 2,
+      {"run twice.lemma --in x=x.npy --out z=z.npy", 2,
        "error: the program has no output 'z'\n  help: its outputs are y\n"},
-      {"run double.lemma --in x=x.npy --out y", 2, "error: '--out y' names no output\n  help: write it as --out y=file.npy\n"},
-      {"run double.lemma --in x=x.npy --out y=y.txt", 2,
+      {"run twice.lemma --in x=x.npy --out y", 2, "error: '--out y' names no output\n  help: write it as --out y=file.npy\n"},
+      {"run twice.lemma --in x=x.npy --out y=y.txt", 2,
        "error: 'y.txt' does not say which format to write\n  help: end it in .npy, .npz, .idx, .raw or .bin\n"},
-      {"run double.lemma --in x=x.npy --out y=no/such/y.npy", 4,
+      {"run twice.lemma --in x=x.npy --out y=no/such/y.npy", 4,
        "system error: cannot write 'no/such/y.npy': No such file or directory\n"},
       {"run keys.lemma --in e=e.npy --size E=4", 2,
        "keys.lemma:2:7: error: input 'e' states the range 0..4, and holds 4 at [4]\n"},
-      {"run double.lemma --in x=x.npy --target vax", 2,
+      {"run twice.lemma --in x=x.npy --target vax", 2,
        "error: there is no target 'vax'\n  help: one of host generic sse2 avx2 avx512 neon\n"},
-      {"run double.lemma --in x=x.npy --cc no-such-compiler", 4, "system error: there is no compiler 'no-such-compiler'\n"},
-      {"show double.lemma --pass nothing", 2, ""},
-      {"fly", 64, "error: the following argument was not expected: fly\n  help: see lemma --help\n"},
+      {"run twice.lemma --in x=x.npy --cc no-such-compiler", 4, "system error: there is no compiler 'no-such-compiler'\n"},
+      {"show twice.lemma --pass nothing", 2, ""},
+      {"fly", 64, "error: there is no command 'fly'\n  help: see lemma --help\n"},
       {"run", 64, "error: program is required\n  help: see lemma run --help\n"},
+      {"cache fly", 64, "error: there is no command 'fly'\n  help: see lemma cache --help\n"},
       {"cache", 64, "error: a subcommand is required\n  help: see lemma cache --help\n"},
-      {"show double.lemma --level x", 64,
+      {"show twice.lemma --level x", 64,
        "error: --level: x not in {maths,derived,schedule,tile,c}\n  help: see lemma show --help\n"},
       {"help fly", 64, "error: there is no command 'fly'\n  help: see lemma help\n"},
   };
@@ -177,7 +178,7 @@ TEST(Cli, ErrorsAreExact) {
 
 TEST(Cli, ErrorsAreJsonWhereAsked) {
   const Workplace w;
-  const Result r = w.run("--json run double.lemma --size N=3");
+  const Result r = w.run("--json run twice.lemma --size N=3");
   EXPECT_EQ(r.code, 2);
   EXPECT_EQ(r.err, "");
   EXPECT_NE(r.out.find("\"message\": \"input 'x' is not given\""), std::string::npos) << r.out;
@@ -186,24 +187,24 @@ TEST(Cli, ErrorsAreJsonWhereAsked) {
 
 TEST(Cli, ShowsEveryLevel) {
   const Workplace w;
-  EXPECT_EQ(w.run("show double.lemma --level maths").out, text_of(w.file("double.lemma")));
-  EXPECT_NE(w.run("show double.lemma --level c").out.find("lemma_run"), std::string::npos);
-  EXPECT_NE(w.run("show double.lemma --level tile").out.find("kernel"), std::string::npos);
-  EXPECT_NE(w.run("show double.lemma --level derived").out.find("x["), std::string::npos);
-  EXPECT_EQ(w.run("show double.lemma --level schedule").code, 0);
-  EXPECT_NE(w.run("show double.lemma --all").out.find("==== tile"), std::string::npos);
-  EXPECT_EQ(w.run("emit double.lemma").out, w.run("show double.lemma --level c").out);
+  EXPECT_EQ(w.run("show twice.lemma --level maths").out, text_of(w.file("twice.lemma")));
+  EXPECT_NE(w.run("show twice.lemma --level c").out.find("lemma_run"), std::string::npos);
+  EXPECT_NE(w.run("show twice.lemma --level tile").out.find("kernel"), std::string::npos);
+  EXPECT_NE(w.run("show twice.lemma --level derived").out.find("x["), std::string::npos);
+  EXPECT_EQ(w.run("show twice.lemma --level schedule").code, 0);
+  EXPECT_NE(w.run("show twice.lemma --all").out.find("==== tile"), std::string::npos);
+  EXPECT_EQ(w.run("emit twice.lemma").out, w.run("show twice.lemma --level c").out);
 }
 
 TEST(Cli, BuildsWhatCompilesAlone) {
   const Workplace w;
-  const Result r = w.run("build double.lemma -o made --size N=6");
+  const Result r = w.run("build twice.lemma -o made --size N=6");
   ASSERT_EQ(r.code, 0) << r.err;
-  EXPECT_EQ(r.out, "made/double.h\nmade/double.c\nmade/double.npz\n");
-  const std::string compile = "cc -std=c99 -Wall -c -o '" + w.file("made/double.o") + "' '" + w.file("made/double.c") + "'";
+  EXPECT_EQ(r.out, "made/twice.h\nmade/twice.c\nmade/twice.npz\n");
+  const std::string compile = "cc -std=c99 -Wall -c -o '" + w.file("made/twice.o") + "' '" + w.file("made/twice.c") + "'";
   EXPECT_EQ(std::system(compile.c_str()), 0);
-  const Array x = *runtime::read_npz(w.file("made/double.npz"), "in_x");
-  const Array y = *runtime::read_npz(w.file("made/double.npz"), "out_y");
+  const Array x = *runtime::read_npz(w.file("made/twice.npz"), "in_x");
+  const Array y = *runtime::read_npz(w.file("made/twice.npz"), "out_y");
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(runtime::float_at(y, i), 2 * runtime::float_at(x, i));
 }
 
@@ -222,6 +223,22 @@ TEST(Cli, SaysWhatItIs) {
   EXPECT_NE(w.run("help run").out.find("--in"), std::string::npos);
   EXPECT_NE(w.run("devices").out.find("host"), std::string::npos);
   EXPECT_EQ(w.run("").code, 64);
+}
+
+TEST(Cli, CtrlCStopsAtOnce) {
+  const Workplace w;
+  const auto start = std::chrono::steady_clock::now();
+  // The oracle would take minutes.
+  const std::string command = "cd '" + w.folder.path() + "' && timeout --preserve-status -s INT 1 " LEMMA_PROGRAM
+                              " run matmul.lemma --interpret --size M=3000 --size N=3000 --size K=3000 --random 1 "
+                              "--out c=c.npy >out 2>err";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 130);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(w.folder.path())) {
+    files += entry.path().filename().string().starts_with("c.npy");
+  }
+  EXPECT_EQ(files, 0);
 }
 
 TEST(Cli, FullOutputIsAFailure) {

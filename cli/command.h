@@ -42,9 +42,16 @@ struct Context {
   int exit = kOk;
 };
 
-// Set by the first Ctrl-C. A second one, or one while a kernel runs, ends the process: nothing is half written.
+// Ctrl-C ends the process at once, except while something would be left behind (a compilation, a file half written):
+// then the first one is remembered, the work is given up cleanly, and a second one ends the process.
+class CleanSection {
+ public:
+  CleanSection();
+  ~CleanSection();
+  CleanSection(const CleanSection&) = delete;
+  CleanSection& operator=(const CleanSection&) = delete;
+};
 const std::atomic<bool>& interrupted();
-void set_kernel_running(bool running);
 void install_signal_handlers();
 
 // Prints the diagnostic (as JSON to standard output with --json, else to standard error); its exit code.

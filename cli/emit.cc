@@ -24,6 +24,7 @@ int emit(const Context& context, const Options& options) {
   if (!compiled) return fail(context, compiled.error());
   const std::string& text = compiled->c_source;
   if (!options.output.empty()) {
+    const CleanSection section;
     const auto written = runtime::write_atomically(options.output, std::as_bytes(std::span(text)));
     if (!written) return fail(context, written.error());
   }

@@ -10,11 +10,11 @@ namespace lemma::cli {
 namespace {
 
 std::atomic<bool> stop{false};
-std::atomic<bool> kernel{false};
+std::atomic<int> sections{0};
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 
 void on_interrupt(int) {
-  if (stop.exchange(true) || kernel.load()) _exit(kInterrupted);
+  if (stop.exchange(true) || sections.load() == 0) _exit(kInterrupted);
 }
 
 std::string variable(const char* name) {
@@ -25,7 +25,11 @@ std::string variable(const char* name) {
 }  // namespace
 
 const std::atomic<bool>& interrupted() { return stop; }
-void set_kernel_running(bool running) { kernel = running; }
+
+CleanSection::CleanSection() { ++sections; }
+CleanSection::~CleanSection() {
+  if (--sections == 0 && stop.load()) _exit(kInterrupted);
+}
 
 void install_signal_handlers() {
   struct sigaction action {};

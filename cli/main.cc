@@ -19,7 +19,7 @@ constexpr const char* kFooter =
 std::string house_form(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
   if (text.size() > 1 && std::isupper(static_cast<unsigned char>(text[0])) &&
-      std::islower(static_cast<unsigned char>(text[1]))) {
+      !std::isupper(static_cast<unsigned char>(text[1]))) {
     text[0] = char(std::tolower(static_cast<unsigned char>(text[0])));
   }
   return text;
@@ -76,7 +76,13 @@ int run_command_line(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    fail(context, base::invalid(house_form(error.what()), {}, "see " + chosen(app) + " --help"));
+    // A command that does not exist is reported by the parser as one that is missing.
+    const std::vector<std::string> rest = app.remaining(true);
+    const bool unknown = error.get_name() == "RequiredError" && !rest.empty() &&
+                         std::string_view(error.what()).find("subcommand") != std::string_view::npos;
+    const std::string message =
+        unknown ? "there is no command '" + rest.front() + "'" : house_form(error.what());
+    fail(context, base::invalid(message, {}, "see " + chosen(app) + " --help"));
     return kUsage;
   }
   // A full disk or a closed pipe behind standard output is a failure like any other.

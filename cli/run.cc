@@ -42,7 +42,7 @@ Result<Outcome> run_kernels(const Context& context, const Options& options, cons
   Progress progress(context, "running");
   runtime::Workspace workspace;
   const double ready = now();
-  LEMMA_TRY_VOID(launch_stoppable(kernels.module, call, workspace, thread_count(options.data)));
+  LEMMA_TRY_VOID(driver::launch(kernels.module, call, workspace, thread_count(options.data)));
   out.run_seconds = now() - ready;
   out.prepare_seconds = ready - start;
   out.cache = kernels.counters;
@@ -74,6 +74,7 @@ Result<Outcome> run_program(const Context& context, const Options& options, cons
 }
 
 Result<void> write_outputs(const std::vector<Destination>& destinations, const std::vector<Named>& outputs) {
+  const CleanSection section;
   // Outputs for one archive are written together.
   std::vector<std::pair<std::string, std::vector<Named>>> archives;
   for (const Destination& destination : destinations) {

@@ -52,6 +52,7 @@ bool has_compiler(const Context& context, const ProgramOptions& options) {
 }
 
 Result<Kernels> load_kernels(const Context& context, const driver::Compiled& compiled, const ProgramOptions& options) {
+  const CleanSection section;
   Progress progress(context, "compiling C");
   const double start = now();
   LEMMA_TRY(const tile::Target target, runtime::named_target(options.target));
@@ -63,14 +64,6 @@ Result<Kernels> load_kernels(const Context& context, const driver::Compiled& com
   LEMMA_TRY(runtime::Module module,
             runtime::build_module(compiled.c_source, compiler, target, settings, cache, tell));
   return Kernels{std::move(module), compiler, cache.counters(), now() - start};
-}
-
-Result<void> launch_stoppable(const runtime::Module& module, driver::Call& call, runtime::Workspace& workspace, int threads) {
-  set_kernel_running(true);
-  auto result = driver::launch(module, call, workspace, threads);
-  set_kernel_running(false);
-  if (interrupted()) return base::system_failure("stopped");
-  return result;
 }
 
 }  // namespace lemma::cli

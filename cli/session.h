@@ -36,10 +36,6 @@ base::Result<Kernels> load_kernels(const Context& context, const driver::Compile
                                    const ProgramOptions& options);
 bool has_compiler(const Context& context, const ProgramOptions& options);
 
-// Launches with Ctrl-C ending the process at once.
-base::Result<void> launch_stoppable(const runtime::Module& module, driver::Call& call, runtime::Workspace& workspace,
-                                    int threads);
-
 double now();  // seconds, monotonic
 
 }  // namespace lemma::cli

@@ -2,12 +2,14 @@
 
 #include <chrono>
 
+#include "lemma/base/check.h"
 #include "lemma/emit/c.h"
 #include "lemma/lower/lower.h"
 #include "lemma/rewrite/passes.h"
 #include "lemma/schedule/schedule.h"
 #include "lemma/tensor/print.h"
 #include "lemma/tile/print.h"
+#include "lemma/tile/validate.h"
 
 namespace lemma::driver {
 namespace {
@@ -53,6 +55,9 @@ base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& option
   stages.done("schedule", [&] { return out.schedule; });
 
   LEMMA_TRY(out.program, lower::lower(out.derived, schedule, options.target));
+  if (const auto valid = tile::validate(out.program); !valid) {
+    LEMMA_CHECK(false, base::render(valid.error()) + tile::print(out.program));
+  }
   stages.done("tile", [&] { return tile::print(out.program); });
 
   LEMMA_TRY(out.c_source, emit::emit_c(out.program, {.target = options.target}));

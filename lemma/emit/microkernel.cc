@@ -12,13 +12,15 @@ using view::Form;
 namespace {
 
 constexpr int kRows = 6;
+constexpr int kFewRows = 4;  // at most, where the right operand streams by
 constexpr int kTaps = 64;    // whose shifts stand in a table at once
 
 enum class Right { Panels, Rows };
 
 struct Shape {
   Right right = Right::Panels;
-  bool pairs = false;        // bf16 in pairs along k
+  bool pairs = false;        // bf16 or i16 in pairs along k
+  bool words = false;        // the pairs are i16 and the result is of 32-bit integers
   bool widen = false;        // the left operand is packed, row by row, into f32
   int width = 0;             // columns of a tile
   Form a_step;               // of k in the left operand
@@ -72,7 +74,8 @@ std::optional<Shape> match(const Unit& unit, const tile::Gemm& g, std::string& r
   const int vectors = unit.options.target.vector_registers >= 32 ? 4 : 2;
   if (unit.lanes() <= 1) return no("the target has no vectors");
   if (!g.a.guard.is_always() || !g.b.guard.is_always() || !g.acc.guard.is_always()) return no("an operand is guarded");
-  if (c.type != DType::F32 || c.layout.kind != tile::LayoutKind::RowMajor) return no("the result is not rows of f32");
+  out.words = b.type == DType::I16 && (c.type == DType::I32 || c.type == DType::U32);
+  if ((c.type != DType::F32 && !out.words) || c.layout.kind != tile::LayoutKind::RowMajor) return no("the result is not rows of f32");
   if (uses_var(g.a, g.n.var) || uses_var(g.b, g.m.var) || uses_var(g.acc, g.k.var)) return no("an operand uses a foreign index");
   if (!g.taps.empty() && (b.layout.kind != tile::LayoutKind::Panels || b.type != DType::F32)) return no("taps need panels of f32");
   if (step(unit, g.acc, g.n.var) != Form(1)) return no("columns of the result do not lie side by side");
@@ -89,7 +92,7 @@ std::optional<Shape> match(const Unit& unit, const tile::Gemm& g, std::string& r
       return no("the product does not start at a panel");
     }
     out.width = l.width;
-    out.pairs = b.type == DType::BF16 && l.interleave == 2;
+    out.pairs = (b.type == DType::BF16 || out.words) && l.interleave == 2;
     if (!out.pairs && (b.type != DType::F32 || l.interleave != 1)) return no("panels of this type have no tile");
   } else {
     if (b.type != DType::F32) return no("the right operand is not packed and not f32");
@@ -100,7 +103,7 @@ std::optional<Shape> match(const Unit& unit, const tile::Gemm& g, std::string& r
     out.width = vectors * unit.lanes();
   }
   if (out.pairs) {
-    if (a.type != DType::BF16 || *a_step != Form(1)) return no("the left operand is not bf16 rows");
+    if (a.type != b.type || *a_step != Form(1)) return no("the left operand is not rows of the panels' type");
     return out;
   }
   out.widen = a.type != DType::F32 || *a_step != Form(1);
@@ -145,7 +148,8 @@ class Tiles {
     const bool few = shape_.right == Right::Rows && !shape_.pairs;
     if (few) few_rows();
     // k in steps that keep a panel in the second-level cache, rows in steps that keep the left operand there.
-    const int64_t kc = shape_.pairs ? 1024 : 512;
+    // A panel two vectors wide stays in the first-level cache; a wider one streams from the second.
+    const int64_t kc = (shape_.pairs ? 2 : 1) * (shape_.width > 2 * unit_.lanes() ? 512 : 256);
     unit_.out.open("for (int64_t lm_k0 = 0, lm_kc = 0; lm_k0 < " + k_ + " || (lm_k0 == 0 && " + k_ + " == 0); lm_k0 += lm_kc ? lm_kc : 1)");
     unit_.out.line("lm_kc = " + k_ + " - lm_k0 > " + std::to_string(kc * 3 / 2) + " ? " + std::to_string(kc) + " : " + k_ + " - lm_k0;");
     unit_.out.line(std::string("const int32_t lm_add = ") + (g_.accumulate ? "1" : "lm_k0 > 0") + ";");
@@ -155,7 +159,7 @@ class Tiles {
 
  private:
   std::string tile_name() const {
-    return std::string(shape_.pairs ? "lm_tile_bf16_" : "lm_tile_f32_") + std::to_string(shape_.width);
+    return std::string(shape_.words ? "lm_tile_i16_" : shape_.pairs ? "lm_tile_bf16_" : "lm_tile_f32_") + std::to_string(shape_.width);
   }
 
   Frame at(const std::string& m, const std::string& n, const std::string& k) const {
@@ -172,6 +176,9 @@ class Tiles {
   }
 
   std::string element() const { return shape_.pairs ? "uint16_t" : "float"; }
+  std::string result() const { return shape_.words ? "int32_t" : "float"; }
+  // A place of the result; unsigned words are summed as signed ones, which wrap alike in vectors.
+  std::string result_place(const Frame& frame) { return "(" + result() + "*)(" + place(g_.acc, frame) + ")"; }
 
   // Taps, some at a time: their shifts go into tables, and the tile keeps its sums in registers from one to the next.
   void write_taps() {
@@ -203,23 +210,23 @@ class Tiles {
   }
 
   // Pointers to the rows of a sliver; rows beyond the last repeat it.
-  void row_pointers(const std::string& count) {
-    unit_.out.line("const " + element() + "* lm_rows[" + std::to_string(kRows) + "];");
-    unit_.out.open("for (int lm_r = 0; lm_r < " + std::to_string(kRows) + "; ++lm_r)");
+  void row_pointers(const std::string& count, int rows = kRows) {
+    unit_.out.line("const " + element() + "* lm_rows[" + std::to_string(rows) + "];");
+    unit_.out.open("for (int lm_r = 0; lm_r < " + std::to_string(rows) + "; ++lm_r)");
     unit_.out.line("const int64_t lm_m = lm_min_i64(lm_m0 + lm_r, " + count + " - 1);");
-    unit_.out.line("lm_rows[lm_r] = " + place(g_.a, at("lm_m", "0", "lm_k0")) + ";");
+    unit_.out.line("lm_rows[lm_r] = (const " + element() + "*)(" + place(g_.a, at("lm_m", "0", "lm_k0")) + ");");
     unit_.out.close();
   }
 
   void few_rows() {
-    unit_.out.open("if (" + m_ + " <= 4)");
+    unit_.out.open("if (" + m_ + " <= " + std::to_string(kFewRows) + ")");
     if (shape_.widen) {
       unit_.out.line("/* a left operand of other types takes the tiles */");
     }
     if (!shape_.widen) {
       unit_.out.open("if (" + m_ + " > 0)");
       unit_.out.line("const int64_t lm_m0 = 0, lm_k0 = 0;");
-      row_pointers(m_);
+      row_pointers(m_, kFewRows);
       unit_.out.line("lm_few_rows_f32(" + m_ + ", " + n_ + ", " + k_ + ", lm_rows, " + place(g_.b, at("0", "0", "0")) + ", " +
                      unit_.form_text(shape_.b_step, {}) + ", " + place(g_.acc, at("0", "0", "0")) + ", " +
                      unit_.form_text(shape_.c_step, {}) + ", " + (g_.accumulate ? "1" : "0") + ");");
@@ -275,7 +282,7 @@ class Tiles {
     const std::string width = std::to_string(shape_.width), rows = std::to_string(kRows);
     const std::string n0 = "(lm_p * " + width + ")";
     unit_.out.line("const int64_t lm_columns = " + n_ + " - lm_p * " + width + ";");
-    unit_.out.line("float* lm_c = " + place(g_.acc, at("lm_m0", n0, "0")) + ";");
+    unit_.out.line(result() + "* lm_c = " + result_place(at("lm_m0", n0, "0")) + ";");
     const std::string ldc = unit_.form_text(shape_.c_step, {});
     if (shape_.right == Right::Rows) {
       const std::string ldb = unit_.form_text(shape_.b_step, {});
@@ -289,7 +296,7 @@ class Tiles {
       unit_.out.close(2);
       return;
     }
-    unit_.out.line("const " + element() + "* lm_b = " + panel_place() + ";");
+    unit_.out.line("const " + element() + "* lm_b = (const " + element() + "*)(" + panel_place() + ");");
     if (!g_.taps.empty()) {
       const std::string call = "lm_taps_f32_" + width + "(lm_tc, lm_a_shift, lm_b_shift, lm_kc, lm_rows, lm_b, " + width;
       unit_.out.open("if (lm_left >= " + rows + " && lm_columns >= " + width + ")");
@@ -305,9 +312,9 @@ class Tiles {
     unit_.out.open("if (lm_left >= " + rows + " && lm_columns >= " + width + ")");
     unit_.out.line(tile_name() + "(lm_kc, lm_rows, lm_b, " + width + ", lm_c, " + ldc + ", lm_add);");
     unit_.out.otherwise();
-    unit_.out.line("LM_ALIGN float lm_t[" + rows + " * " + width + "];");
+    unit_.out.line("LM_ALIGN " + result() + " lm_t[" + rows + " * " + width + "];");
     unit_.out.line(tile_name() + "(lm_kc, lm_rows, lm_b, " + width + ", lm_t, " + width + ", 0);");
-    unit_.out.line("lm_take_tile(lm_t, " + width + ", lm_c, " + ldc + ", lm_min_i64(lm_left, " + rows +
+    unit_.out.line(std::string(shape_.words ? "lm_take_words" : "lm_take_tile") + "(lm_t, " + width + ", lm_c, " + ldc + ", lm_min_i64(lm_left, " + rows +
                    "), lm_min_i64(lm_columns, " + width + "), lm_add);");
     unit_.out.close();
   }
@@ -348,6 +355,8 @@ bool emit_register_tiles(Unit& unit, const tile::Gemm& gemm, std::string& reason
   if (!gemm.taps.empty()) {
     for (const tile::Range& t : gemm.taps) note_range(unit, t);
     unit.tiles.insert("LM_TAPS_F32(lm_taps_f32_" + width + ", " + rows + ", " + width + " / LM_LANES)");
+  } else if (shape->words) {
+    unit.tiles.insert("LM_TILE_I16(lm_tile_i16_" + width + ", " + rows + ", " + width + " / LM_LANES)");
   } else if (shape->pairs) {
     unit.tiles.insert("LM_TILE_BF16(lm_tile_bf16_" + width + ", " + rows + ", " + width + " / LM_LANES)");
   } else {

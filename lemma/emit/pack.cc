@@ -82,7 +82,9 @@ void pack_pairs(Unit& unit, const tile::Map& map, const Range& lanes, const Rang
     body.row();
     body.lanes({}, "", [&](Frame& frame, const LaneMask& mask) {
       const Value x = emit_value(unit, frame, value);
-      std::string code = "lm_encode_" + std::string(scalar::name(buffer.type)) + "_vf(" + as_vector(x, scalar::Kind::F32) + ")";
+      std::string code = scalar::is_float(buffer.type)
+                             ? "lm_encode_" + std::string(scalar::name(buffer.type)) + "_vf(" + as_vector(x, scalar::Kind::F32) + ")"
+                             : "((lm_vu)(" + as_vector(x, scalar::kind_of(buffer.type)) + ") & 0xffffu)";
       if (!mask.mask.empty()) code = "lm_sel_vu(" + mask.mask + ", " + code + ", lm_splat_vu(0))";
       unit.out.line(both + " = " + both + " | (" + code + (half == 0 ? ");" : " << 16);"));
     });
@@ -131,7 +133,7 @@ bool emit_packing(Unit& unit, const tile::Map& map) {
     emit_map(unit, out);
     return true;
   }
-  const bool half_words = scalar::bits(buffer.type) == 16 && scalar::is_float(buffer.type);
+  const bool half_words = scalar::bits(buffer.type) == 16;
   const auto depth = aligned_point(out.points, out.stores[0].to.coords[rank - 2], 2);
   if (layout.interleave != 2 || !half_words || !depth || !map.where.is_always()) return false;
   const Range k = out.points[*depth];

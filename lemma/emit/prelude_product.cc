@@ -177,6 +177,69 @@ LM_INLINE uint32_t lm_pair(const uint16_t* p) { uint32_t u; memcpy(&u, p, 4); re
     } \
   }
 )c"},
+    // Pairs of i16 along k in one 32-bit lane; both products are added to the lane, which wraps.
+    {R"c(//: lm_pair_words
+#if defined(LM_BYTES) && LM_BYTES == 64 && defined(__AVX512VNNI__)
+#define lm_pair_words(acc, a, b) __asm__("vpdpwssd %1, %2, %0" : "+v"(acc) : "v"(b), "v"(a))
+#elif defined(LM_BYTES) && ((LM_BYTES == 64 && defined(__AVX512BW__)) || (LM_BYTES == 32 && defined(__AVX2__)))
+LM_INLINE lm_vi lm_word_products(lm_vu a, lm_vu b) {
+  lm_vi out;
+  __asm__("vpmaddwd %1, %2, %0" : "=v"(out) : "v"(b), "v"(a));
+  return out;
+}
+#define lm_pair_words(acc, a, b) ((acc) = (acc) + lm_word_products(a, b))
+#else
+#define lm_pair_words(acc, a, b) \
+  ((acc) = (acc) + ((lm_vi)((b) << 16) >> 16) * ((lm_vi)((a) << 16) >> 16) + ((lm_vi)(b) >> 16) * ((lm_vi)(a) >> 16))
+#endif
+)c"},
+    {R"c(//: LM_TILE_I16
+#define LM_TILE_I16(name, MR, NV) \
+  LM_NOINLINE void name(int64_t kc, const uint16_t* const* rows, const uint16_t* b, int64_t ldb, int32_t* c, int64_t ldc, int32_t add) { \
+    lm_vi acc[MR][NV]; \
+    const uint16_t* a[MR]; \
+    LM_UNROLL for (int i = 0; i < MR; ++i) { \
+      a[i] = rows[i]; \
+      LM_UNROLL for (int j = 0; j < NV; ++j) acc[i][j] = lm_splat_vi(0); \
+    } \
+    int64_t k = 0; \
+    for (; k + 2 <= kc; k += 2) { \
+      lm_vu bv[NV]; \
+      LM_UNROLL for (int j = 0; j < NV; ++j) bv[j] = lm_load_u32((const uint32_t*)(const void*)b + j * LM_LANES); \
+      LM_UNROLL for (int i = 0; i < MR; ++i) { \
+        const lm_vu x = lm_splat_vu(lm_pair(a[i] + k)); \
+        LM_UNROLL for (int j = 0; j < NV; ++j) lm_pair_words(acc[i][j], x, bv[j]); \
+      } \
+      b += 2 * ldb; \
+    } \
+    if (k < kc) { \
+      LM_UNROLL for (int i = 0; i < MR; ++i) { \
+        const lm_vu x = lm_splat_vu(a[i][k]); \
+        LM_UNROLL for (int j = 0; j < NV; ++j) { \
+          const lm_vu bv = lm_load_u32((const uint32_t*)(const void*)b + j * LM_LANES) & 0xffffu; \
+          lm_pair_words(acc[i][j], x, bv); \
+        } \
+      } \
+    } \
+    if (add) { \
+      LM_UNROLL for (int i = 0; i < MR; ++i) { \
+        LM_UNROLL for (int j = 0; j < NV; ++j) acc[i][j] = acc[i][j] + lm_load_i32(c + i * ldc + j * LM_LANES); \
+      } \
+    } \
+    LM_UNROLL for (int i = 0; i < MR; ++i) { \
+      LM_UNROLL for (int j = 0; j < NV; ++j) lm_store_i32(c + i * ldc + j * LM_LANES, acc[i][j]); \
+    } \
+  }
+)c"},
+    {R"c(//: lm_take_words
+LM_NOINLINE void lm_take_words(const int32_t* t, int64_t width, int32_t* c, int64_t ldc, int64_t m, int64_t n, int32_t add) {
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      c[i * ldc + j] = (int32_t)((uint32_t)t[i * width + j] + (add ? (uint32_t)c[i * ldc + j] : 0));
+    }
+  }
+}
+)c"},
     // The valid part of a whole tile that was computed aside.
     {R"c(//: lm_take_tile
 LM_NOINLINE void lm_take_tile(const float* t, int64_t width, float* c, int64_t ldc, int64_t m, int64_t n, int32_t add) {

@@ -90,6 +90,7 @@ class NodeBuilder {
   Mode under(Mode mode, const view::Formula& condition);
   scalar::Expr expression(const view::Form& form);
   scalar::Expr expression(const view::Formula& formula);
+  scalar::Expr numbers(scalar::Expr e, scalar::Kind kind, int depth);
   scalar::Expr rekind(scalar::Expr weak, scalar::Kind kind);
 
   Context& c_;

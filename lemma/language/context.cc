@@ -47,7 +47,8 @@ base::Diagnostic Context::fail_at(int frame, Place place, std::string message, s
   for (int up = at; frames[size_t(up)].caller >= 0 && notes.size() < 6; up = frames[size_t(up)].caller) {
     const Frame& f = frames[size_t(up)];
     if (!f.function) break;
-    notes.push_back({span(f.caller, f.call), "in this call of `" + f.function->name.name + "`"});
+    base::Note note{span(f.caller, f.call), "in this call of `" + f.function->name.name + "`"};
+    if (notes.empty() || !(notes.back() == note)) notes.push_back(std::move(note));
   }
   out.notes = std::move(notes);
   return out;

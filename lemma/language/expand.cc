@@ -363,6 +363,12 @@ Result<CoreId> Expander::read(int frame, NodeId ast, int environment) {
     return d;
   }
   LEMMA_TRY(std::vector<CoreId> args, all(frame, coords, environment));
+  for (CoreId arg : args) {
+    const Core& core = c_.cores[size_t(arg)];
+    if (core.kind == CoreKind::Chain && std::find(core.ops.begin(), core.ops.end(), uint8_t(Op::Div)) != core.ops.end()) {
+      return c_.fail(core, "`/` is real division, a coordinate is an integer", "write // for the floor");
+    }
+  }
   CoreId guard = -1;
   if (condition >= 0) {
     LEMMA_TRY(guard, expand(frame, condition, environment));

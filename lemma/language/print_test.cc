@@ -39,12 +39,13 @@ q = sum(i : m[i] and x[i] > 0.5) x[i]
 am = argmax(i) x[i]
 mm = mean(i) x[i]
 u[i] = big[i] * 3 + u64(i)
-f[i] = i / 3 + 0.1
+f[i < N] = i / 3 + 0.1
+fi[i < N] = select(i > 2, 1, -i) + 5
 c[i] = i32(x[i]) & 7 | ~i32(2)
 n[i < N] = -x[i]
 lo[i < N] = not (m[i] or x[i] < 2) and true
 b[i] : bf16 = round_to[f8e4m3](x[i]) + f32(bits[i32](x[i]))
-output y, h, v, a, cs, sc, si, q, am, mm, u, f, c, n, lo, b, gg)",
+output y, h, v, a, cs, sc, si, q, am, mm, u, f, fi, c, n, lo, b, gg)",
     R"(dim T, S = 3
 input a[T, S, S], u[T, S], x[T], h0[S]
 monoid linear[n](m, v) {
@@ -66,7 +67,7 @@ input s[N, M], v[M, C], len[N] : i32
 p[i, j] = when(j < len[i], s[i, j])
 r[i] = sum(j) p[i, j]
 w[i, j] = (p[i, j] * (p[i, j - 1] else 0)) else 9
-(k[i, c]) = sum(j) s[i, j]
+(k[i, c < C]) = sum(j) s[i, j]
 output m, l, o, r, w, k)",
     R"(dim B, T
 input cache[B, T], x[B], pos[B] : i32

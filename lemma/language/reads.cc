@@ -117,8 +117,6 @@ Result<Form> NodeBuilder::coordinate(CoreId core, Mode mode, Formula& where) {
   const Kind kind = t.expr.kind();
   if (!scalar::is_integer(kind)) {
     const Core& node = c_.cores[size_t(core)];
-    const bool division = node.kind == CoreKind::Chain && std::find(node.ops.begin(), node.ops.end(), uint8_t(scalar::Op::Div)) != node.ops.end();
-    if (division) return c_.fail(node, "`/` is real division, a coordinate is an integer", "write // for the floor");
     return c_.fail(node, "a coordinate is an integer, found " + (kind == Kind::Bool ? std::string("a bool") : t.weak ? std::string("a float") : std::string(scalar::name(kind))), "cast it, as in i32(x)");
   }
   if (t.literal && t.weak && !t.form) return c_.fail(c_.cores[size_t(core)], "this integer is too large for a coordinate, expected at most 2^40");

@@ -277,7 +277,18 @@ Result<Expr> NodeBuilder::convert(const Term& t, Kind kind, CoreId core) {
     }
     return scalar::constant_int(*arena_, kind, v);
   }
+  if (t.weak && from == Kind::I64 && scalar::is_float(kind)) {
+    if (const Expr e = numbers(t.expr, kind, 0); e.valid()) return e;
+  }
   return scalar::cast(t.expr, kind);
+}
+
+// A choice of integer literals as one of floats; invalid for anything else.
+Expr NodeBuilder::numbers(Expr e, Kind kind, int depth) {
+  if (e.is_const()) return scalar::constant(*arena_, kind, double(e.as_int()));
+  if (!e.is(Op::Select) || depth > 8) return Expr();
+  const Expr a = numbers(e.arg(1), kind, depth + 1), b = numbers(e.arg(2), kind, depth + 1);
+  return a.valid() && b.valid() ? scalar::select(e.arg(0), a, b) : Expr();
 }
 
 // ---- operators ----

@@ -67,16 +67,16 @@ Expr Context::expr(const Form& form) {
   return sum.valid() ? sum : constant(0);
 }
 
-const Home* Context::global_home(Value value) const {
+std::optional<Home> Context::global_home(Value value) const {
   const auto it = homes.find(value);
-  if (it == homes.end()) return nullptr;
+  if (it == homes.end()) return std::nullopt;
   for (const Home& h : it->second) {
-    if (!h.local) return &h;
+    if (!h.local) return h;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-const Home& Context::home(Value value) const {
+Home Context::home(Value value) const {
   const auto it = homes.find(value);
   LEMMA_CHECK(it != homes.end() && !it->second.empty(), "a value is read before it has a home");
   for (const Home& h : it->second) {
@@ -101,7 +101,7 @@ int Translator::read(int which) {
   if (auto it = read_of_.find(which); it != read_of_.end()) return it->second;
   const tensor::Read& r = node_.reads[size_t(which)];
   tile::Access access;
-  const Home& home = context_.home(r.source);
+  const Home home = context_.home(r.source);
   access.buffer = home.buffer;
   if (home.local) {
     for (int loop : home.axes) access.coords.push_back(local_forms_.at(loop));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,9 +54,9 @@ class Context {
 
   // ---- values ----
   std::map<tensor::Value, std::vector<Home>> homes;   // outputs and scratch first
-  const Home* global_home(tensor::Value value) const;
+  std::optional<Home> global_home(tensor::Value value) const;
   // Where a member's value is read from inside the block: a local home if there is one.
-  const Home& home(tensor::Value value) const;
+  Home home(tensor::Value value) const;
 
  private:
   int threads_ = -1;

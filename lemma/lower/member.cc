@@ -55,7 +55,7 @@ void lower_map(Context& context, const schedule::Group& group, const schedule::M
     const tensor::Output& output = node.outputs[o];
     const Value value{member.node, int(o)};
     const Expr body = translator.translate(node.body[size_t(output.result)]);
-    if (const Home* global = context.global_home(value)) {
+    if (const std::optional<Home> global = context.global_home(value)) {
       map.stores.push_back(store(context, global_access(*global, output, place.index_forms), body));
     }
     if (read_inside(context.graph, group, value)) {
@@ -201,7 +201,7 @@ void lower_scan(Context& context, const schedule::Group& group, const schedule::
     if (output.final_state) continue;
     const Value value{member.node, int(o)};
     const Expr result = scalar::import(node.monoid->finish[size_t(output.result)], arena);
-    if (const Home* global = context.global_home(value)) {
+    if (const std::optional<Home> global = context.global_home(value)) {
       scan.stores.push_back(store(context, global_access(*global, output, place.index_forms), result));
     }
     if (read_inside(context.graph, group, value)) {
@@ -286,7 +286,7 @@ void finish_states(Context& context, const schedule::Group& group, const schedul
     const Value value{member.node, int(o)};
     const Expr finish = node.monoid->finish[size_t(output.result)];
     const bool inside = read_inside(context.graph, group, value);
-    const Home* global = context.global_home(value);
+    const std::optional<Home> global = context.global_home(value);
     const bool plain = finish.is(Op::Arg);
     if (inside && plain) context.homes[value].push_back(states[size_t(finish.payload())]);
     if (!global && (!inside || plain)) continue;

@@ -105,9 +105,9 @@ tile::Access Window::access(const std::vector<Form>& index_forms) const {
 std::optional<Window> match_window(const Context& context, const Comprehension& node, Expr factor,
                                    const view::Formula& domain, DType type) {
   const auto which = read_or_zero(factor);
-  if (!which || !domain.is_always()) return std::nullopt;
+  if (!which) return std::nullopt;
   const tensor::Read& read = node.reads[size_t(*which)];
-  const Home* home = context.global_home(read.source);
+  const std::optional<Home> home = context.global_home(read.source);
   if (!home) return std::nullopt;
   const tile::Buffer& buffer = context.program.buffers[size_t(home->buffer)];
   Window out;
@@ -119,11 +119,14 @@ std::optional<Window> match_window(const Context& context, const Comprehension& 
     if (c.uses(view::AtomKind::Data) || c.uses(view::AtomKind::Floor)) return std::nullopt;
   }
   if (!buffer.strides.empty()) return std::nullopt;
-  if (read.guard.is_always()) {
+  // Absent points count as zeros: off the domain, and off the guard where the text says so.
+  const view::Formula present = read.guard && domain;
+  if (present.is_always()) {
     if (buffer.type != type) return std::nullopt;
     return out;
   }
-  if (factor.is(Op::Arg) || !only_bounds(read.guard, read.coords, buffer.extents)) return std::nullopt;
+  if (factor.is(Op::Arg) && !(present == domain)) return std::nullopt;
+  if (!only_bounds(present, read.coords, buffer.extents)) return std::nullopt;
   out.padding = true;
   for (size_t d = 0; d < read.coords.size(); ++d) {
     const auto e = ends(node, read.coords[d]);
@@ -180,8 +183,21 @@ DType operand_type(const Context& context, const Comprehension& node, const sche
     return tensor::type(context.graph, node.reads[size_t(factor.payload())].source) == DType::BF16;
   };
   if (context.target.bf16_dot && is_bf16(c.lhs) && is_bf16(c.rhs)) return DType::BF16;
+  auto is_short = [&](Expr factor) {
+    while (factor.is(Op::Cast)) factor = factor.arg(0);
+    if (!factor.is(Op::Arg)) return false;
+    switch (tensor::type(context.graph, node.reads[size_t(factor.payload())].source)) {
+      case DType::I16: case DType::I8: case DType::U8: case DType::I4: case DType::U4: return true;
+      default: return false;
+    }
+  };
+  const bool word = c.lhs.kind() == scalar::Kind::I32 || c.lhs.kind() == scalar::Kind::U32;
+  if (word && context.target.lanes() > 1 && is_short(c.lhs) && is_short(c.rhs)) return DType::I16;
   return scalar::dtype_of(c.lhs.kind());
 }
+
+int interleave_of(DType operand) { return operand == DType::BF16 || operand == DType::I16 ? 2 : 1; }
+int row_pad(DType operand) { return interleave_of(operand) == 2 ? 32 : 16; }
 
 int tile_rows(const tile::Target&) { return 6; }
 

@@ -44,8 +44,12 @@ std::optional<Window> match_window(const Context& context, const tensor::Compreh
                                    const view::Formula& domain, scalar::DType type);
 
 // What a product's operands are stored as: bf16 pairs where both factors are plain bf16 reads and the target
-// multiplies them, else the kind's own type.
+// multiplies them, i16 pairs where both are integers that fit (their products are summed exactly in 32 bits), else the
+// kind's own type.
 scalar::DType operand_type(const Context& context, const tensor::Comprehension& node, const schedule::Contraction& c);
+
+int interleave_of(scalar::DType operand);     // reduce points side by side in a panel
+int row_pad(scalar::DType operand);           // keeps rows a power of two apart out of one cache set
 
 int panel_width(const tile::Target& target);  // columns of a register tile
 int tile_rows(const tile::Target& target);    // rows of a register tile

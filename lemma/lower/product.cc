@@ -45,7 +45,7 @@ constexpr int64_t kChunk = 180;       // rows of the left factor that stay near,
 // second, and longer slices save passes over the result.
 int64_t slice_depth(const tile::Target& target) { return target.vector_registers >= 32 ? 512 : 256; }
 constexpr int64_t kFewRows = 4;
-constexpr int64_t kTapDepth = 1152;
+int64_t tap_depth(const tile::Target& target) { return target.vector_registers >= 32 ? 1152 : 384; }
 constexpr int64_t kColumns = 2048;
 
 std::vector<Form> forms_at(const Product& p, const Form& row, const Form& column, const Form& depth) {
@@ -97,9 +97,11 @@ void place_block(Product& p) {
   const int64_t slice = slice_depth(c.target), whole = slice * 3 / 2;  // up to here one slice
   Expr depth;
   if (!p.taps.empty()) {
-    // A panel of all taps stays in the second cache.
-    const Expr fit = size_floor_div(c, c.constant(kTapDepth), size_max(c, one, c.expr(p.tap_count)));
-    depth = size_max(c, one, size_min(c, k, size_max(c, c.constant(16), fit)));
+    // A panel of all taps counts as one slice; slices of one depth leave no short one at the end.
+    const Expr fit = size_max(c, c.constant(16), size_floor_div(c, c.constant(tap_depth(c.target)),
+                                                                size_max(c, one, c.expr(p.tap_count))));
+    const Expr slices = size_max(c, one, size_ceil_div(c, k, fit));
+    depth = size_max(c, one, size_ceil_div(c, k, slices));
   } else if (p.group.tiles.depth > 0) {
     depth = c.constant(p.group.tiles.depth);
   } else if (k.is_const()) {
@@ -127,7 +129,7 @@ int local(Product& p, const std::string& name, DType type, std::vector<Form> ext
 // Finds how the left factor is read in place: with all reduce indices as one run, or with one of them contiguous and the
 // others as taps.
 void find_window(Product& p) {
-  if (p.operand == DType::BF16) return;
+  if (interleave_of(p.operand) > 1) return;  // pairs are packed
   auto window = match_window(p.context, *p.node, p.contraction.lhs, p.contraction.lhs_domain, p.operand);
   if (!window) return;
   const int row = 1 << 20, depth = row + 1;  // stand-ins for variables
@@ -163,8 +165,8 @@ void find_window(Product& p) {
 }
 
 // Map that writes a factor into its packed buffer; off its domain and beyond the odd end it is 0.
-tile::Map pack(Product& p, bool left, int buffer, const Form& row0, const Form& k0, const Form& rows, const Form& kc,
-               const Form& kc_even) {
+tile::Map pack(Product& p, bool left, int buffer, const Form& row0, const Form& k0, const Form& rows,
+               const Form& kc) {
   Context& c = p.context;
   const tile::Var v = c.variable(left ? "m" : "n"), kv = c.variable("k");
   const Form position = row0 + Form::index(v), depth = k0 + Form::index(kv);
@@ -183,15 +185,14 @@ tile::Map pack(Product& p, bool left, int buffer, const Form& row0, const Form& 
   map.comment = std::string(left ? "rows" : "panels") + " of " + p.node->name;
   const Expr value = t.translate(left ? p.contraction.lhs : p.contraction.rhs);
   map.where = t.translate(left ? p.contraction.lhs_domain : p.contraction.rhs_domain);
-  if (!(kc == kc_even)) map.where = map.where && view::Formula::less(Form::index(kv), kc);
   tile::Access to;
   to.buffer = buffer;
   to.coords = left ? std::vector<Form>{Form::index(v), Form::index(kv)}
                    : std::vector<Form>{packed_depth, Form::index(v)};
   const Expr zero = scalar::constant(*c.program.arena, value.kind(), 0);
   map.stores.push_back({to, value, map.where.is_always() ? Expr() : zero, {}});
-  map.points.push_back(left ? tile::Range{v, rows} : tile::Range{kv, kc_even});
-  map.points.push_back(left ? tile::Range{kv, kc_even} : tile::Range{v, rows});
+  map.points.push_back(left ? tile::Range{v, rows} : tile::Range{kv, kc});
+  map.points.push_back(left ? tile::Range{kv, kc} : tile::Range{v, rows});
   map.reads = t.reads;
   return map;
 }
@@ -271,7 +272,7 @@ void epilogue(Product& p, const Form& r0, const Form& rows, tile::Block& block) 
       } else {
         body = t.translate(node.body[size_t(output.result)]);
       }
-      if (const Home* global = c.global_home(value)) {
+      if (const std::optional<Home> global = c.global_home(value)) {
         tile::Access to;
         to.buffer = global->buffer;
         for (int d : output.dims) to.coords.push_back(forms[size_t(d)]);
@@ -327,13 +328,12 @@ std::optional<tile::If> few_rows(Product& p) {
 void fill_block(Product& p) {
   Context& c = p.context;
   const int width = panel_width(c.target);
-  const int interleave = p.operand == DType::BF16 ? 2 : 1;
+  const int interleave = interleave_of(p.operand);
   p.rhs_buffer = local(p, p.node->name + ".panels", p.operand, {p.depth * p.tap_count, p.tile_n},
                        {tile::LayoutKind::Panels, 0, width, interleave}, tile::Space::Shared);
   if (p.pack_lhs) {
-    // The pad keeps rows a power of two apart out of one cache set.
     p.lhs_buffer = local(p, p.node->name + ".rows", p.operand, {Form(kChunk), p.depth},
-                         {tile::LayoutKind::RowMajor, 32 / int(interleave), 0, 1}, tile::Space::Shared);
+                         {tile::LayoutKind::RowMajor, row_pad(p.operand), 0, 1}, tile::Space::Shared);
   }
   if (!p.direct) {
     p.accumulator = local(p, p.node->name + ".tile", scalar::dtype_of(p.contraction.lhs.kind()),
@@ -347,8 +347,7 @@ void fill_block(Product& p) {
   const Form p0 = Form::index(slices.var) * p.depth;
   const Form kc = let(c, slices.body, "k.count",
                       size_min(c, c.expr(p.depth), c.expr(p.k.extent) - c.expr(p0)));
-  const Form kc_even = interleave == 1 ? kc : let(c, slices.body, "k.even", size_round_up(c, c.expr(kc), 2));
-  slices.body.push_back(pack(p, false, p.rhs_buffer, p.n0, p0, p.columns, kc, kc_even));
+  slices.body.push_back(pack(p, false, p.rhs_buffer, p.n0, p0, p.columns, kc));
 
   tile::For chunks;
   chunks.var = c.variable("chunk");
@@ -357,11 +356,11 @@ void fill_block(Product& p) {
   const Form r0 = Form::index(chunks.var) * Form(kChunk);
   const Form rc = let(c, chunks.body, "m.count",
                       size_min(c, c.constant(kChunk), c.expr(p.rows) - c.expr(r0)));
-  if (p.pack_lhs) chunks.body.push_back(pack(p, true, p.lhs_buffer, p.m0 + r0, p0, rc, kc, kc_even));
+  if (p.pack_lhs) chunks.body.push_back(pack(p, true, p.lhs_buffer, p.m0 + r0, p0, rc, kc));
   tile::If first;
   first.condition = view::Formula::equal(Form::index(slices.var), Form(0));
-  first.then.push_back(gemm(p, r0, rc, p0, kc_even, false));
-  first.otherwise.push_back(gemm(p, r0, rc, p0, kc_even, true));
+  first.then.push_back(gemm(p, r0, rc, p0, kc, false));
+  first.otherwise.push_back(gemm(p, r0, rc, p0, kc, true));
   chunks.body.push_back(std::move(first));
   tile::If last;
   last.condition = view::Formula::less_equal(p.k.extent, p0 + p.depth);
@@ -393,7 +392,7 @@ base::Result<void> lower_product(Context& context, const schedule::Group& group)
   p.k = flatten(*p.node, p.contraction.k);
   p.operand = operand_type(context, *p.node, p.contraction);
   p.base.assign(p.node->indices.size(), Form(0));
-  const Home* global = context.global_home({p.member->node, 0});
+  const std::optional<Home> global = context.global_home({p.member->node, 0});
   p.direct = group.members.size() == 1 && global && !p.contraction.scale.valid() &&
              context.program.buffers[size_t(global->buffer)].type == scalar::dtype_of(p.contraction.lhs.kind());
   p.kernel.name = group.name;

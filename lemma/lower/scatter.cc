@@ -30,7 +30,7 @@ base::Result<void> lower_scatter(Context& context, const schedule::Group& group)
   scalar::Arena& arena = *context.program.arena;
 
   // Start. A target that takes over its base's storage has it already.
-  const Home* base = scatter.base ? context.global_home(*scatter.base) : nullptr;
+  const std::optional<Home> base = scatter.base ? context.global_home(*scatter.base) : std::nullopt;
   if (!base || base->buffer != target.buffer) {
     tile::Kernel kernel;
     kernel.name = scatter.name + ".start";

@@ -32,7 +32,12 @@ using tensor::Role;
 using tensor::Value;
 
 constexpr int64_t kRows = 96;
-constexpr int64_t kStream = 256;
+// A tile of scores, and the panels it is made from and goes into (for 64 columns or so), take half of the second cache.
+int64_t stream_tile(const tile::Target& target) {
+  int64_t tile = 128;
+  while (2 * tile * (kRows + 128) * 4 <= target.l2_bytes / 2 && tile < 512) tile *= 2;
+  return tile;
+}
 constexpr int64_t kLaneColumns = 192;
 constexpr int64_t kLaneStream = 96;
 
@@ -58,6 +63,8 @@ struct Streamed {
   int point_buffer = -1;            // the row side, packed once a block
   int stream_buffer = -1;           // the stream side: panels packed beforehand, or rows packed per tile
   bool stream_in_place = false;
+  bool score_in_place = false;      // the product's tile is the score itself, its factor applied to the row side
+  Expr score_factor;                // of that score; may be invalid
   std::map<int, std::vector<Home>> states;  // of reducing members, by node
 };
 
@@ -129,7 +136,7 @@ int add_buffer(Streamed& s, const std::string& name, DType type, tile::Space spa
 }
 
 tile::Layout panels(const Streamed& s, DType type) {
-  return {tile::LayoutKind::Panels, 0, panel_width(s.context.target), type == DType::BF16 ? 2 : 1};
+  return {tile::LayoutKind::Panels, 0, panel_width(s.context.target), interleave_of(type)};
 }
 
 // A kernel that writes value(positions) as panels [batch.., depth, width] into scratch. `batch` are index ids of `node`
@@ -160,14 +167,12 @@ Packed pack_beforehand(Streamed& s, const std::string& name, const schedule::Mem
     to.coords.push_back(forms[i]);
     out.batch_loops.push_back(m.loops[i]);
   }
-  const int interleave = type == DType::BF16 ? 2 : 1;
   // Chunks of the width, whole panels each, run in parallel.
   const Form chunk(int64_t(panel_width(c.target)) * 4);
   const tile::Var g = c.variable("chunk");
   kernel.grid.push_back({g, Form::ceil_div(width.extent, chunk), false});
   const Form w0 = Form::index(g) * chunk;
   const Form count = let(c, kernel.body, "count", size_min(c, c.expr(chunk), c.expr(width.extent) - c.expr(w0)));
-  const Form depth_even = interleave == 1 ? depth.extent : Form::ceil_div(depth.extent, Form(2)) * Form(2);
   const tile::Var kv = c.variable("k"), wv = c.variable("n");
   place_flat(node, depth, Form::index(kv), forms);
   place_flat(node, width, w0 + Form::index(wv), forms);
@@ -176,16 +181,15 @@ Packed pack_beforehand(Streamed& s, const std::string& name, const schedule::Mem
   map.comment = kernel.comment;
   const Expr body = t.translate(value);
   map.where = t.translate(domain);
-  if (!(depth_even == depth.extent)) map.where = map.where && view::Formula::less(Form::index(kv), depth.extent);
   const Expr zero = scalar::constant(*c.program.arena, body.kind(), 0);
   to.coords.push_back(Form::index(kv));
   to.coords.push_back(w0 + Form::index(wv));
-  extents.push_back(depth_even);
+  extents.push_back(depth.extent);
   extents.push_back(width.extent);
   out.buffer = add_buffer(s, name, type, tile::Space::Scratch, extents, panels(s, type), nullptr);
   to.buffer = out.buffer;
   map.stores.push_back({to, body, map.where.is_always() ? Expr() : zero, {}});
-  map.points = {{kv, depth_even}, {wv, count}};
+  map.points = {{kv, depth.extent}, {wv, count}};
   map.reads = t.reads;
   kernel.body.push_back(std::move(map));
   c.program.kernels.push_back(std::move(kernel));
@@ -198,7 +202,7 @@ void place_loops(Streamed& s) {
   s.places.resize(s.group.loops.size());
   const int64_t width = panel_width(c.target);
   s.row_tile = s.group.tiles.rows > 0 ? s.group.tiles.rows : s.lanes ? kLaneColumns : kRows;
-  s.stream_tile = s.group.tiles.stream > 0 ? s.group.tiles.stream : s.lanes ? kLaneStream : kStream;
+  s.stream_tile = s.group.tiles.stream > 0 ? s.group.tiles.stream : s.lanes ? kLaneStream : stream_tile(c.target);
   int64_t& across = s.lanes ? s.row_tile : s.stream_tile;  // runs along panels
   across = (across + width - 1) / width * width;
   if (s.stream_tile % 2) ++s.stream_tile;
@@ -228,16 +232,14 @@ void pack_tile(Streamed& s, Expr factor, const view::Formula& domain, bool along
   Expr value = t.translate(factor);
   if (scale.valid()) value = value * t.translate(scale);
   map.where = t.translate(domain);
-  const Form even = s.operand == DType::BF16 ? Form::ceil_div(s.k.extent, Form(2)) * Form(2) : s.k.extent;
-  if (!(even == s.k.extent)) map.where = map.where && view::Formula::less(Form::index(kv), s.k.extent);
   const Expr zero = scalar::constant(*c.program.arena, value.kind(), 0);
   tile::Access to;
   to.buffer = buffer;
   to.coords = as_panels ? std::vector<Form>{Form::index(kv), Form::index(v)}
                         : std::vector<Form>{Form::index(v), Form::index(kv)};
   map.stores.push_back({to, value, map.where.is_always() ? Expr() : zero, {}});
-  if (as_panels) map.points = {{kv, even}, {v, count}};
-  else map.points = {{v, count}, {kv, even}};
+  if (as_panels) map.points = {{kv, s.k.extent}, {v, count}};
+  else map.points = {{v, count}, {kv, s.k.extent}};
   map.reads = t.reads;
   map.comment = "operand of " + s.node->name;
   block.push_back(std::move(map));
@@ -245,12 +247,12 @@ void pack_tile(Streamed& s, Expr factor, const view::Formula& domain, bool along
 
 // The stream side can be read where it lies (rows of a product along the lanes).
 bool stream_rows_in_place(Streamed& s) {
-  if (s.operand == DType::BF16) return false;
+  if (interleave_of(s.operand) > 1) return false;
   const auto read = plain_read(*s.node, s.stream_factor, s.stream_domain);
   if (!read) return false;
   const tensor::Read& r = s.node->reads[size_t(*read)];
   if (tensor::type(s.context.graph, r.source) != s.operand) return false;
-  const Home* home = s.context.global_home(r.source);
+  const std::optional<Home> home = s.context.global_home(r.source);
   if (!home) return false;
   const int sv = 1 << 20, kv = sv + 1;
   const std::vector<Form> forms = forms_at(s, Form(0), Form::index(sv), Form::index(kv));
@@ -271,7 +273,39 @@ bool scale_on_points(const Streamed& s) {
   for (int i : schedule::used_indices(*s.node, s.contraction.scale)) {
     if (i == s.stream_index) return false;
   }
-  return s.operand != DType::BF16;
+  return interleave_of(s.operand) == 1;
+}
+
+// A score that is the product times a constant needs no tile of its own: the constant goes to the row side.
+void match_score(Streamed& s, const std::vector<const schedule::Member*>& reducing) {
+  if (reducing.size() != 1 || interleave_of(s.operand) > 1) return;
+  const Comprehension& node = comprehension(s, *reducing[0]);
+  if (node.monoid->structure != monoid::Structure::RescaledSum) return;
+  if (s.contraction.scale.valid() && !scale_on_points(s)) return;
+  auto is_product = [&](Expr e) {
+    return e.is(Op::Arg) && node.reads[size_t(e.payload())].source.node == s.member->node &&
+           node.reads[size_t(e.payload())].guard.is_always();
+  };
+  for (size_t k = 1; k < node.body.size(); ++k) {
+    for (Expr e : scalar::reachable({&node.body[k], 1})) {
+      if (is_product(e)) return;
+    }
+  }
+  for (const schedule::Member& m : s.group.members) {
+    if (&m == reducing[0]) continue;
+    for (Value v : tensor::sources(s.context.graph.node(m.node))) {
+      if (v.node == s.member->node) return;
+    }
+  }
+  const Expr score = node.body[0];
+  if (is_product(score)) {
+    s.score_in_place = true;
+  } else if (score.is(Op::Mul)) {
+    const bool left = score.arg(0).is_const();
+    if (!(left && is_product(score.arg(1))) && !(score.arg(1).is_const() && is_product(score.arg(0)))) return;
+    s.score_in_place = true;
+    s.score_factor = left ? score.arg(0) : score.arg(1);
+  }
 }
 
 void emit_product(Streamed& s, const Packed& packed, const Form& j0, const Form& jc, tile::Block& block) {
@@ -279,8 +313,7 @@ void emit_product(Streamed& s, const Packed& packed, const Form& j0, const Form&
   tile::Gemm g;
   const tile::Var mv = c.variable("m"), nv = c.variable("n"), kv = c.variable("k");
   const Form m = Form::index(mv), n = Form::index(nv), k = Form::index(kv);
-  const Form even = s.operand == DType::BF16 ? Form::ceil_div(s.k.extent, Form(2)) * Form(2) : s.k.extent;
-  g.k = {kv, even};
+  g.k = {kv, s.k.extent};
   g.accumulate = false;
   g.comment = s.node->name;
   const LoopPlace& row = s.places[size_t(s.row)];
@@ -328,7 +361,11 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
   for (size_t k = 1; k < monoid.components.size(); ++k) any_product = any_product || is_second_product(s, m, node, k);
   Scope outer{s.places, &block};
   const std::vector<int> top_loops = loops_of(m, node.components[0]);
-  const Home scores = add_local(c, node.name + ".score", kind, s.lanes ? std::vector<int>{s.stream, s.row} : std::vector<int>{s.row, s.stream}, outer);
+  const Home scores = s.score_in_place ? s.product
+                                       : add_local(c, node.name + ".score", kind,
+                                                   s.lanes ? std::vector<int>{s.stream, s.row}
+                                                           : std::vector<int>{s.row, s.stream},
+                                                   outer);
   const Home factor = add_local(c, node.name + ".factor", kind, {s.row}, outer);
   const bool narrow = any_product && !value_tiles.empty() && c.program.buffers[size_t(value_tiles.front() >= 0 ? value_tiles.front() : value_panels.front().buffer)].type == DType::BF16;
   Home weights = scores;
@@ -346,7 +383,13 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
       Translator t(c, node, place.index_forms, place.local_forms);
       tile::Map map;
       map.comment = node.name + ": scores" + (masked ? " within the domain" : "");
-      const Expr score = t.translate(node.body[0]);
+      Expr score;
+      if (s.score_in_place) {
+        score = scalar::arg(arena, kind, 0);
+        t.reads.push_back(local_access(scores, place.local_forms));
+      } else {
+        score = t.translate(node.body[0]);
+      }
       if (masked) map.where = t.translate(node.domain);
       map.stores.push_back({local_access(scores, place.local_forms), score, masked ? minus_inf : Expr(), {}});
       map.points = place.variables.ranges(scores.axes, s.places);
@@ -354,14 +397,14 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
       return map;
     };
     if (node.domain.is_always()) {
-      block.push_back(score_map(false));
+      if (!s.score_in_place) block.push_back(score_map(false));
     } else if (!bounds.inside) {
       block.push_back(score_map(true));
     } else {
       tile::If inside;
       inside.reads = bounds.inside_reads;
       inside.condition = *bounds.inside;
-      inside.then.push_back(score_map(false));
+      if (!s.score_in_place) inside.then.push_back(score_map(false));
       inside.otherwise.push_back(score_map(true));
       block.push_back(std::move(inside));
     }
@@ -477,19 +520,10 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
     const tile::Var mv = c.variable("m"), nv = c.variable("n"), kv = c.variable("k");
     g.m = {mv, s.places[size_t(s.row)].count};
     g.n = {nv, columns.extent};
-    const Form even = narrow ? let(c, block, "k.even", size_round_up(c, c.expr(jc), 2)) : jc;
-    g.k = {kv, even};
+    g.k = {kv, jc};
     g.comment = node.name + ": sum " + std::to_string(k);
     g.a = {weights.buffer, {Form::index(mv), Form::index(kv)}, {}};
     const int tile_buffer = value_tiles[which];
-    if (narrow && !(even == jc)) {
-      // The odd end of the pairs must be a zero weight.
-      const tile::Var rv = c.variable("m");
-      tile::Map pad;
-      pad.points = {{rv, s.places[size_t(s.row)].count}, {c.variable("z"), even - jc}};
-      pad.stores.push_back({{weights.buffer, {Form::index(rv), jc + Form::index(pad.points[1].var)}, {}}, zero, {}, {}});
-      block.push_back(std::move(pad));
-    }
     if (tile_buffer >= 0) {
       g.b = {tile_buffer, {Form::index(kv), Form::index(nv)}, {}};
     } else {
@@ -593,13 +627,8 @@ int pack_columns(Streamed& s, const schedule::Member& m, size_t component, DType
   const Expr value = t.translate(node.body[component]);
   const int vote = int(t.reads.size());
   t.reads.push_back(local_access(used, {{s.stream, Form::index(jv)}}));
-  map.where = view::Formula::less_equal(Form(1), Form::data(vote)) && view::Formula::less(Form::index(jv), jc);
-  const Form even = type == DType::BF16 ? let(c, block, "k.even", size_round_up(c, c.expr(jc), 2)) : jc;
-  if (!(even == jc)) {
-    // The vote is read only where there was one.
-    t.reads[size_t(vote)].guard = view::Formula::less(Form::index(jv), jc);
-  }
-  map.points = {{jv, even}, {nv, columns.extent}};
+  map.where = view::Formula::less_equal(Form(1), Form::data(vote));
+  map.points = {{jv, jc}, {nv, columns.extent}};
   map.stores.push_back({{buffer, {Form::index(jv), Form::index(nv)}, {}}, value,
                         scalar::constant(arena, value.kind(), 0), {}});
   map.reads = t.reads;
@@ -675,14 +704,16 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
   // Before the stream: operands of the block, members that the stream reads, identities.
   tile::Block& body = s.kernel.body;
   const LoopPlace& row = s.places[size_t(s.row)];
-  const Form even = s.operand == DType::BF16 ? Form::ceil_div(s.k.extent, Form(2)) * Form(2) : s.k.extent;
-  const Expr scale = scale_on_points(s) ? s.contraction.scale : Expr();
+  const bool scale_points = scale_on_points(s);
+  match_score(s, reducing);
+  Expr scale = scale_points ? s.contraction.scale : Expr();
+  if (s.score_factor.valid()) scale = scale.valid() ? scale * s.score_factor : s.score_factor;
   if (s.lanes) {
-    s.point_buffer = add_buffer(s, s.node->name + ".points", s.operand, tile::Space::Shared, {even, Form(s.row_tile)},
+    s.point_buffer = add_buffer(s, s.node->name + ".points", s.operand, tile::Space::Shared, {s.k.extent, Form(s.row_tile)},
                                 panels(s, s.operand), &body);
   } else {
-    s.point_buffer = add_buffer(s, s.node->name + ".points", s.operand, tile::Space::Shared, {Form(s.row_tile), even},
-                                {tile::LayoutKind::RowMajor, s.operand == DType::BF16 ? 32 : 16, 0, 1}, &body);
+    s.point_buffer = add_buffer(s, s.node->name + ".points", s.operand, tile::Space::Shared, {Form(s.row_tile), s.k.extent},
+                                {tile::LayoutKind::RowMajor, row_pad(s.operand), 0, 1}, &body);
   }
   pack_tile(s, s.point_factor, s.point_domain, false, s.lanes, s.point_buffer, row.base, row.count, scale, body);
   std::vector<const schedule::Member*> before, along, after;
@@ -714,8 +745,8 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
   bounds.place_tile(context, j0, jc);
   if (s.lanes && !s.stream_in_place) {
     s.stream_buffer = add_buffer(s, s.node->name + ".stream", s.operand, tile::Space::Shared,
-                                 {Form(s.stream_tile), even},
-                                 {tile::LayoutKind::RowMajor, s.operand == DType::BF16 ? 32 : 16, 0, 1}, &loop.body);
+                                 {Form(s.stream_tile), s.k.extent},
+                                 {tile::LayoutKind::RowMajor, row_pad(s.operand), 0, 1}, &loop.body);
     pack_tile(s, s.stream_factor, s.stream_domain, true, false, s.stream_buffer, j0, jc, Expr(), loop.body);
   }
   {
@@ -727,7 +758,7 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
   }
   emit_product(s, stream_panels, j0, jc, loop.body);
   context.homes[{s.member->node, 0}].push_back(s.product);
-  if (s.contraction.scale.valid() && !scale.valid()) {
+  if (s.contraction.scale.valid() && !scale_points) {
     Scope scope{s.places, &loop.body};
     const MemberPlace place = place_member(context, group, *s.member, scope);
     Translator t(context, *s.node, place.index_forms, place.local_forms);

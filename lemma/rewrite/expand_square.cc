@@ -26,12 +26,12 @@ struct Square {
 // The base of e = base * base or pow(base, 2).
 std::optional<Expr> base_of_square(Expr e) {
   if (e.is(Op::Mul) && e.arg(0) == e.arg(1)) return e.arg(0);
-  if (e.is(Op::Pow) && e.arg(1).is_const() && e.arg(1).as_float() == 2) return e.arg(0);
+  if (e.is(Op::Pow) && is_float(e.kind()) && e.arg(1).is_const() && e.arg(1).as_float() == 2) return e.arg(0);
   return std::nullopt;
 }
 
 std::optional<Square> match_square(const Comprehension& node) {
-  if (!folds_with(node, Op::Add) || !scalar::is_float(node.body[0].kind()) || !with_role(node, Role::Reduce)) return std::nullopt;
+  if (!folds_with(node, Op::Add) || node.body[0].kind() == Kind::Bool || !with_role(node, Role::Reduce)) return std::nullopt;
   auto base = base_of_square(node.body[0]);
   if (!base) return std::nullopt;
   while (base->is(Op::Neg) || base->is(Op::Abs)) base = base->arg(0);
@@ -88,7 +88,8 @@ Graph expand_square(const Graph& graph, const Context& context) {
       context.declined(kPass, node->name, "its squares are summed over a domain that may tie the two sides");
       return {};
     }
-    if (context.allow < Claim::Finite) {
+    const bool exact = !scalar::is_float(node->body[0].kind());  // integers wrap, and rings do not mind
+    if (!exact && context.allow < Claim::Finite) {
       context.declined(kPass, node->name, "an infinite distance might become nan");
       return {};
     }
@@ -107,7 +108,7 @@ Graph expand_square(const Graph& graph, const Context& context) {
     const auto value = [&](Value v, IndexSet at) { return scalar::arg(arena, kind, read_points(map, v, at)); };
     const Expr x = value(left, square->left_points), y = value(right, square->right_points), p = value(product, points);
     const Expr distance = x + y - scalar::constant(arena, kind, 2) * p;
-    map.body = {scalar::max(distance, scalar::constant(arena, kind, 0))};
+    map.body = {exact ? distance : scalar::max(distance, scalar::constant(arena, kind, 0))};
     drop_indices(map, points);
     context.applied(kPass, node->name, "the square is expanded, so that a product of matrices does the work");
     return std::vector<Value>{{build.add(std::move(map)), 0}};

@@ -8,7 +8,8 @@
 // Conditions: no domain; each side has a point of its own that the other lacks. The max with 0 keeps rounding from making
 // a square negative; over the reals it changes nothing.
 //
-// Claim: finite (the difference of two equal infinities is nan either way, an infinite distance may become nan).
+// Claim: finite (the difference of two equal infinities is nan either way, an infinite distance may become nan). Exact
+// for integers, which need no max.
 #pragma once
 
 #include "lemma/rewrite/decision.h"

@@ -25,7 +25,8 @@ using view::Form;
 constexpr char kPass[] = "fuse_maps";
 
 // The indices over which each body element is evaluated: all of a map's; of a reduction the index sets of the
-// components that its operand is lifted into, and the reduced ones.
+// components that its operand is lifted into, and the reduced ones. (A rescaled sum takes a score's exponential once,
+// over the max's indices, whatever the other sums have of their own.)
 std::vector<IndexSet> evaluated_over(const Comprehension& node) {
   if (is_map(node)) return std::vector<IndexSet>(node.body.size(), with_role(node, Role::Point));
   const IndexSet folded = with_role(node, Role::Reduce) | with_role(node, Role::Scan);
@@ -34,6 +35,10 @@ std::vector<IndexSet> evaluated_over(const Comprehension& node) {
     IndexSet over = 0;
     for (int i : node.components[c]) {
       if (node.indices[size_t(i)].role == Role::Point) over |= one(i);
+    }
+    if (node.monoid->structure == monoid::Structure::RescaledSum) {
+      out[c] |= over;
+      continue;
     }
     for (Expr e : scalar::reachable({&node.monoid->lift[c], 1})) {
       if (e.is(Op::Arg) && size_t(e.payload()) < out.size()) out[size_t(e.payload())] |= over;

@@ -162,19 +162,34 @@ TEST(StabilizeExpSums, DeclinesAnotherDomain) {
 
 TEST(StabilizeExpSums, TakesAScaleFromTheText) {
   Builder b;
+  const Value s = b.input("s", {4, 5}), v = b.input("v", {5, 3});
+  Draft md = b.draft("m");
+  const Form mi = md.point("i", 4), mj = md.reduce("j", 5);
+  const Value m = md.fold(monoid::maximum(Kind::F32), {md.read(s, {mi, mj})});
+  Draft zd = b.draft("z");
+  const Form zi = zd.point("i", 4), zc = zd.point("c", 3), zj = zd.reduce("j", 5);
+  const Expr score = zd.read(s, {zi, zj}), max = zd.read(m, {zi}), g = zd.read(v, {zj, zc}), half = b.f32(0.5);
+  b.output("z", zd.fold(monoid::sum(Kind::F32), {scalar::exp(score * half - max * half) * g}));
+  const Graph graph = b.finish();
+  const Graph after = stabilize_exp_sums(graph, {Claim::Finite, nullptr});
+  ASSERT_EQ(count_computed(after), 1);
+  EXPECT_EQ(std::get<Comprehension>(after.nodes[2]).monoid->scale, 0.5);
+  expect_same(graph, after);
+}
+
+TEST(StabilizeExpSums, SaysWhenOnePassDoesNotPay) {
+  Builder b;
   const Value s = b.input("s", {4, 5});
   Draft md = b.draft("m");
   const Form mi = md.point("i", 4), mj = md.reduce("j", 5);
   const Value m = md.fold(monoid::maximum(Kind::F32), {md.read(s, {mi, mj})});
   Draft zd = b.draft("z");
   const Form zi = zd.point("i", 4), zj = zd.reduce("j", 5);
-  const Expr score = zd.read(s, {zi, zj}), max = zd.read(m, {zi}), half = b.f32(0.5);
-  b.output("z", zd.fold(monoid::sum(Kind::F32), {scalar::exp(score * half - max * half)}));
-  const Graph graph = b.finish();
-  const Graph after = stabilize_exp_sums(graph, {Claim::Finite, nullptr});
-  ASSERT_EQ(count_computed(after), 1);
-  EXPECT_EQ(std::get<Comprehension>(after.nodes[1]).monoid->scale, 0.5);
-  expect_same(graph, after);
+  const Expr score = zd.read(s, {zi, zj}), max = zd.read(m, {zi});
+  b.output("z", zd.fold(monoid::sum(Kind::F32), {scalar::exp(score - max)}));
+  std::vector<Decision> log;
+  EXPECT_EQ(count_computed(stabilize_exp_sums(b.finish(), {Claim::Finite, &log})), 2);
+  EXPECT_EQ(declined(log, "stabilize_exp_sums", "m").substr(0, 22), "the score is at hand a");
 }
 
 TEST(FuseMaps, ChainsOfThousandsStayLinear) {

@@ -186,6 +186,7 @@ class Merge {
     out.outputs = {node_.outputs[output]};
     out.outputs[0].result = 0;
     out.components = {node_.components[result]};
+    out.definition_inputs.clear();
     out.monoid = output == 0 ? monoid::maximum(kind) : monoid::sum(kind);
     for (Read& r : out.reads) {
       const auto& in = node_.definition_inputs;
@@ -208,8 +209,10 @@ class Merge {
     Expr exponent = score - m;
     if (node_.monoid->scale != 1) exponent = scalar::constant(arena, score.kind(), node_.monoid->scale) * exponent;
     const Expr nothing = scalar::constant(arena, score.kind(), -std::numeric_limits<double>::infinity());
+    const std::vector<Factor> factors{{Factor::Kind::Times, scalar::exp(exponent)}, {Factor::Kind::Times, node_.body[result]}};
+    const bool counts = node_.body[result] == scalar::constant(arena, score.kind(), 1);
     return scalar::select(scalar::binary(Op::Eq, score, nothing), scalar::constant(arena, score.kind(), 0),
-                          scalar::exp(exponent) * node_.body[result]);
+                          multiply(arena, score.kind(), std::span(factors).first(counts ? 1 : 2)));
   }
 
   int output_of(int result) const {

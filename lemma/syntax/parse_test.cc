@@ -85,8 +85,8 @@ TEST(Expressions, folds_run_through_products) {
 }
 
 TEST(Expressions, say_what_is_wrong) {
-  EXPECT_EQ(parsed("(a + b"), "7: found the end of the text, expected `,` or `)`");
-  EXPECT_EQ(parsed("a + "), "5: found the end of the text, expected an expression");
+  EXPECT_EQ(parsed("(a + b"), "7: found the end of the line, expected `,` or `)`");
+  EXPECT_EQ(parsed("a + "), "5: found the end of the line, expected an expression");
   EXPECT_EQ(parsed("f(a b)"), "5: found `b`, expected `,` or `)`");
   EXPECT_EQ(parsed("()"), "1: found `()`, expected an expression in the parenthesis");
 }

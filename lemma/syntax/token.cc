@@ -42,7 +42,7 @@ constexpr const char* symbols[] = {"...", "//", "..", "+:", "+=", "->", "<<", ">
 
 // After these a line goes on.
 bool continues(const Token& t) {
-  if (t.kind == TokenKind::Name) return t.word("and") || t.word("or") || t.word("not") || t.word("else");
+  if (t.kind == TokenKind::Name) return t.word("and") || t.word("or") || t.word("not") || t.word("else") || t.word("where");
   if (t.kind != TokenKind::Symbol) return false;
   const std::string& s = t.text;
   return !(s == ")" || s == "]" || s == "}" || s == "{" || s == "?" || s == "...");
@@ -84,7 +84,10 @@ class Lexer {
         return done.error();
       }
     }
-    separate(false);
+    if (!out_.empty() && out_.back().kind != TokenKind::Separator) {
+      separate(false);
+      out_.back().text = "\n";
+    }
     Token end;
     end.place = place(at_, 1);
     out_.push_back(std::move(end));
@@ -332,7 +335,8 @@ std::string describe(const Token& token) {
 
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
   std::string best;
-  size_t least = std::max<size_t>(2, name.size() / 3 + 1);  // strictly fewer edits than this
+  // Short names are too near to each other to guess.
+  size_t least = name.size() <= 2 ? 1 : name.size() <= 5 ? 2 : name.size() <= 9 ? 3 : 4;  // strictly fewer edits
   for (const std::string& candidate : candidates) {
     if (candidate.size() > name.size() + 3 || name.size() > candidate.size() + 3 || name.size() > 64) continue;
     std::vector<size_t> row(candidate.size() + 1);

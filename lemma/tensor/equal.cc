@@ -2,8 +2,10 @@
 // order in which they are met.
 #include "lemma/tensor/equal.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace lemma::tensor {
 namespace {
@@ -14,6 +16,29 @@ using view::Atom;
 using view::AtomKind;
 using view::Form;
 using view::Formula;
+
+// The monoid with the reads of each update in one order, each once, as they do not matter otherwise.
+monoid::Monoid in_order(const monoid::Monoid& m) {
+  monoid::Monoid out = m;
+  for (monoid::Update& u : out.combine) {
+    const auto key = [](const monoid::StateRead& r) { return std::tuple(r.right, r.component, r.coords); };
+    std::vector<monoid::StateRead> sorted = u.reads;
+    std::sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    u.body = scalar::rewrite(u.body, *out.arena, [&](Expr node, std::span<const Expr>) {
+      if (!node.is(Op::Arg)) return Expr();
+      const auto at = std::find(sorted.begin(), sorted.end(), u.reads[size_t(node.payload())]);
+      return scalar::arg(*out.arena, node.kind(), int(at - sorted.begin()));
+    });
+    u.reads = std::move(sorted);
+  }
+  return out;
+}
+
+bool same_monoid(const monoid::MonoidRef& a, const monoid::MonoidRef& b) {
+  if (a == b) return true;
+  return a && b && (monoid::same(*a, *b) || monoid::same(in_order(*a), in_order(*b)));
+}
 
 class Comparer {
  public:
@@ -86,7 +111,7 @@ class Comparer {
     left_ = &x.reads;
     right_ = &y.reads;
     if (!same_indices(x.indices, y.indices)) return "the indices differ";
-    if (x.monoid != y.monoid && (!x.monoid || !y.monoid || !monoid::same(*x.monoid, *y.monoid))) return "the monoids differ";
+    if (!same_monoid(x.monoid, y.monoid)) return "the monoids differ";
     if (x.scan != y.scan) return "the scans differ";
     if (x.components != y.components) return "the index sets of the components differ";
     if (x.body.size() != y.body.size() || x.initial.size() != y.initial.size()) return "the bodies differ in number";
@@ -109,7 +134,7 @@ class Comparer {
     left_ = &x.reads;
     right_ = &y.reads;
     if (!same_indices(x.indices, y.indices) || x.extents != y.extents || x.type != y.type) return "the scatters differ in shape";
-    if (x.monoid != y.monoid && (!x.monoid || !y.monoid || !monoid::same(*x.monoid, *y.monoid))) return "the monoids differ";
+    if (!same_monoid(x.monoid, y.monoid)) return "the monoids differ";
     if (x.base.has_value() != y.base.has_value() || (x.base && (x.base->output != y.base->output || !pair(x.base->node, y.base->node)))) return "the bases differ";
     if (!exprs(x.body, y.body)) return "the bodies differ";
     if (x.coords.size() != y.coords.size()) return "the coordinates differ in number";

@@ -250,7 +250,7 @@ class Printer {
 
   static std::string where(const PrintedBody& b) {
     std::string out;
-    for (const auto& [name, text] : b.lets) out += (out.empty() ? " where\n    " : ",\n    ") + name + " = " + text;
+    for (const auto& [name, text] : b.lets) out += (out.empty() ? " where " : ",\n    ") + name + " = " + text;
     return out;
   }
 

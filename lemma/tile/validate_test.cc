@@ -39,7 +39,7 @@ TEST(Validate, NamesPlaceAndMistake) {
   expect_invalid(broken([](Program& p) { inner_map(p).stores[0].value = scalar::arg(*p.arena, scalar::Kind::F32, 3); }), "uses read 3 of 1");
   expect_invalid(broken([](Program& p) { inner_map(p).where = view::Formula::non_negative(view::Form::data(0)); }), "uses a read of floats as an integer");
   expect_invalid(broken([](Program& p) { inner_map(p).stores[0].combine = scalar::Op::Sub; }), "which is not associative");
-  expect_invalid(broken([](Program& p) { p.buffers[1].layout.kind = LayoutKind::Panels; }), "only block-local ones can be");
+  expect_invalid(broken([](Program& p) { p.buffers[1].layout.kind = LayoutKind::Panels; }), "only scratch and block-local buffers can be");
   expect_invalid(broken([](Program& p) { p.buffers[2].extents.pop_back(); }), "at least 2 are needed");
   expect_invalid(broken([](Program& p) { std::swap(p.buffers[1], p.buffers[2]); }), "a parameter stands after a buffer that is none");
   expect_invalid(broken([](Program& p) { std::get<For>(p.kernels[0].body[2]).end = scalar::f32(*p.arena, 2); }), "(for): its end is of kind f32");

@@ -29,6 +29,8 @@ struct Case {
   std::string pass;
 };
 
+void PrintTo(const Case& c, std::ostream* out) { *out << c.path.filename().string(); }
+
 std::vector<Case> all_cases() {
   std::vector<Case> out;
   for (const auto& folder : fs::directory_iterator(fs::path(LEMMA_SOURCE_DIR) / "tests/golden")) {

@@ -113,7 +113,7 @@ class Generator {
 
   // A read of a value at indices of the frame; guarded wherever it might leave the value.
   Expr read(Draft& d, const Frame& f) {
-    const Known& known = values_.size() > 3 && random_.chance(60) ? values_[values_.size() - 1 - size_t(random_.below(3))]
+    const Known known = values_.size() > 3 && random_.chance(60) ? values_[values_.size() - 1 - size_t(random_.below(3))]
                                                                   : random_.pick(values_);
     std::vector<Form> coords;
     Formula guard;
@@ -200,7 +200,7 @@ class Generator {
       case 0: case 1: case 2: return map();
       case 3: case 4: case 5: return reduction();
       case 6: return weights();
-      case 7: return random_.chance(50) ? distance() : moments();
+      case 7: return random_.chance(34) ? distance() : random_.chance(50) ? moments() : siblings();
       case 8: return options_.scans ? scan() : map();
       default: return best();
     }
@@ -316,6 +316,36 @@ class Generator {
     const Form yi = y.point("i", n), yj = y.point("j", k);
     const Expr at = y.read(x, {yi, yj}), centre = y.read(mean, {yi}), spread = y.read(variance, {yi});
     know(y.map({(at - centre) * scalar::unary(Op::Rsqrt, spread + b_.f32(0.1))}));
+  }
+
+  // Two reductions of one value, and one whose terms split.
+  void siblings() {
+    const Known known = random_.pick(values_);
+    if (known.extents.size() < 2) return map();
+    const size_t points = known.extents.size() - 1;
+    const auto fold = [&](int which) {
+      Draft d = b_.draft(name());
+      std::vector<Form> coords;
+      for (size_t i = 0; i < points; ++i) coords.push_back(d.point("i" + std::to_string(i), known.extents[i]));
+      coords.push_back(d.reduce("r", known.extents.back()));
+      const Expr x = d.read(known.value, coords);
+      if (which == 0) return d.fold(monoid::sum(Kind::F32), {x});
+      if (which == 1) return d.fold(monoid::sum(Kind::F32), {x * x});
+      if (which == 2) return total(d.fold(monoid::maximum(Kind::F32), {x}));
+      const Expr i = scalar::cast(d.index(coords[0]), Kind::F32);
+      return d.fold(monoid::sum(Kind::F32), {x - b_.f32(0.5) + i});
+    };
+    const int first = random_.below(4), second = (first + 1 + random_.below(3)) % 4;
+    const Value a = fold(first), c = fold(second);
+    know(bounded_value(a));
+    know(bounded_value(c));
+  }
+
+  Value bounded_value(Value v) {
+    Draft d = b_.draft(name());
+    std::vector<Form> coords;
+    for (const Form& e : tensor::extents(b_.graph, v)) coords.push_back(d.point("i" + std::to_string(coords.size()), e));
+    return d.map({scalar::unary(Op::Tanh, d.read(v, coords))});
   }
 
   void scan() {
