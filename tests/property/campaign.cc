@@ -1,8 +1,11 @@
 #include "tests/property/campaign.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <memory>
+
+#include <unistd.h>
 
 #include "tests/property/batch.h"
 #include "tests/property/reduce.h"
@@ -10,15 +13,25 @@
 namespace lemma::property {
 namespace {
 
+// A check that fails ends the process: the handler says on which case.
+char current_case[64];
+void say_case(int) {
+  const auto written = write(2, current_case, sizeof current_case);
+  (void)written;
+  _exit(134);
+}
+
 class Campaign {
  public:
   explicit Campaign(const Plan& plan) : plan_(plan), builds_(builds()) {}
 
   Report run() {
     const auto start = std::chrono::steady_clock::now();
+    for (const int number : {SIGABRT, SIGSEGV, SIGFPE}) std::signal(number, say_case);
     for (uint64_t i = 0; (plan_.count == 0 || i < plan_.count) && going(); ++i) one(i);
     flush();
     flush();
+    for (const int number : {SIGABRT, SIGSEGV, SIGFPE}) std::signal(number, SIG_DFL);
     report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return std::move(report_);
   }
@@ -31,6 +44,7 @@ class Campaign {
   void one(uint64_t i) {
     const Case c = make_case(plan_.family, plan_.seed + i * plan_.step);
     ++report_.cases;
+    std::snprintf(current_case, sizeof current_case, "in case --family %s --seed %llu\n", std::string(name(plan_.family)).c_str(), (unsigned long long)c.seed);
     if (maths_wanted() && i % plan_.maths_share == 0) {
       const Check check = [this](const Case& each) { return check_maths(each, plan_.stage); };
       if (note(c, check(c), [this](const Case& each, const std::string& stage) {

@@ -42,8 +42,10 @@ base::Result<driver::Compiled> compile(const Case& c, const tile::Target& target
 // "tile", and with `run` "tile_run".
 Failure check_tiles(const Case& c, bool run);
 
-// The case's inputs as the driver takes them; strided ones lie transposed, reversed and with gaps.
-base::Result<driver::Call> prepare(const Case& c, const driver::Compiled& compiled, const Inputs& inputs);
+// The case's inputs as the driver takes them; strided ones lie transposed, with gaps and (the interpreter
+// takes no negative strides) `reversed`.
+base::Result<driver::Call> prepare(const Case& c, const driver::Compiled& compiled, const Inputs& inputs,
+                                   bool reversed = true);
 
 // The results of a call as oracle arrays.
 tensor::Array result_of(const runtime::Array& array);

@@ -742,7 +742,6 @@ class Generator {
     tensor::Scatter s;
     const Kind kind = random_.chance(75) ? Kind::F32 : Kind::I32;
     const Known* base = find(kind);
-    const bool whole = random_.chance(25);  // without a monoid: a permutation, or a spread over a base
     std::vector<Form> extents;
     if (base && base->extents.size() == f.index.size() && base->domain.is_always() && !base->extents.empty() && random_.chance(60)) {
       extents = base->extents;
@@ -753,9 +752,10 @@ class Generator {
       s.type = scalar::dtype_of(kind);
     }
     Size base_size = s.base ? base->size : Size{};
+    const bool whole = s.base && random_.chance(40);  // without a monoid: a permutation, or a spread over the base
     for (size_t i = 0; i < f.index.size(); ++i) {
       if (whole) {
-        s.coords.push_back(s.base && random_.chance(50) ? Form(2) * f.index[i] + Form(1) : f.extent[i] - Form(1) - f.index[i]);
+        s.coords.push_back(random_.chance(50) ? Form(2) * f.index[i] + Form(1) : f.extent[i] - Form(1) - f.index[i]);
       } else if (const auto key = i == 0 ? key_read(d, f) : std::nullopt) {
         s.coords.push_back(*key);
       } else {
@@ -765,10 +765,6 @@ class Generator {
     if (!whole && random_.chance(30)) d.where(domain(d, f));
     const Typed body = settled(expression(d, f, kind, 1, true));
     Size size = joined(body.size, base_size);
-    if (whole && !s.base) {
-      // Every element is written: the domain must be whole.
-      if (!d.node.domain.is_always()) return map();
-    }
     if (!whole) {
       const int which = random_.below(4);
       s.monoid = which < 2 ? monoid::sum(kind) : which == 2 ? monoid::maximum(kind) : monoid::minimum(kind);
