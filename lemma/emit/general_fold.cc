@@ -455,15 +455,18 @@ void move_slots(Unit& unit, const TopK& t, bool in) {
     const std::string array = c == 0 ? t.values : t.indices;
     Var slot = -1;
     for (const Range& r : t.reduce.axes) if (state.coords.back().uses(AtomKind::Index, r.var)) slot = r.var;
-    LEMMA_CHECK(slot >= 0, "a state of the K best has no slot axis");
-    open_loop(unit, {slot, t.count});
+    // A single slot's coordinate may have become a constant.
+    LEMMA_CHECK(slot >= 0 || t.reduce.monoid->count == 1, "a state of the K best has no slot axis");
+    const std::string place = slot >= 0 ? unit.var_name(slot) : "0";
+    if (slot >= 0) open_loop(unit, {slot, t.count});
+    else unit.out.open("");
     Frame frame;
     const Kind kind = c == 0 ? t.kind : Kind::I64;
     if (in) {
       const std::string at = unit.form_text(unit.simplify(unit.offset(state.buffer, state.coords)), frame);
-      unit.out.line(array + "[" + unit.var_name(slot) + "] = " + unit.load(state.buffer, at) + ";");
+      unit.out.line(array + "[" + place + "] = " + unit.load(state.buffer, at) + ";");
     } else {
-      store_scalar(unit, frame, state, {array + "[" + unit.var_name(slot) + "]", false}, kind, std::nullopt);
+      store_scalar(unit, frame, state, {array + "[" + place + "]", false}, kind, std::nullopt);
     }
     unit.out.close();
   }
