@@ -135,6 +135,10 @@ void emit_block(Unit& unit, const tile::Block& block) {
       stack.pop_back();
       continue;
     }
+    if (const size_t done = emit_rows(unit, *work.block, work.next)) {
+      work.next += done;
+      continue;
+    }
     const tile::Stmt& stmt = (*work.block)[work.next++];
     base::match(
         static_cast<const std::variant<tile::Let, tile::Alloc, tile::Copy, tile::Map, tile::Reduce, tile::Scan,

@@ -193,7 +193,9 @@ bool unpacked(const tile::Map& map, const Unit& unit) {
 
 }  // namespace
 
-void emit_map(Unit& unit, const tile::Map& map) {
+namespace {
+
+MapText map_text(Unit& unit, const tile::Map& map) {
   MapText text{map, {}, {}, {}};
   for (const tile::Store& s : map.stores) {
     text.values.push_back(scalar::import(s.value, unit.arena));
@@ -203,8 +205,20 @@ void emit_map(Unit& unit, const tile::Map& map) {
   for (Expr e : text.otherwise) {
     if (e.valid()) text.body.roots.push_back(e);
   }
-  if (!map.comment.empty()) unit.out.line("/* " + map.comment + " */");
   for (const Range& r : map.points) note_range(unit, r);
+  return text;
+}
+
+}  // namespace
+
+std::optional<Var> lane_variable(Unit& unit, const tile::Map& map) {
+  const MapPlan plan = plan_map(unit, map, map_text(unit, map).body);
+  return plan.lanes ? plan.lanes->var : -1;
+}
+
+void emit_map(Unit& unit, const tile::Map& map) {
+  const MapText text = map_text(unit, map);
+  if (!map.comment.empty()) unit.out.line("/* " + map.comment + " */");
   if (unpacked(map, unit) && emit_packing(unit, map)) return;
   const MapPlan plan = plan_map(unit, map, text.body);
   if (plan.lanes) lane_map(unit, text, plan);

@@ -537,6 +537,18 @@ LM_INLINE void lm_storem_b(uint8_t* p, lm_vu x, lm_vi m) {
   for (int l = 0; l < LM_LANES; ++l) if (lm_get(m, l)) p[l] = (uint8_t)lm_get(x, l);
 }
 )c"},
+    // Lane l gets lane l ^ h; h is a constant.
+    {R"c(//: lm_swap_vf lm_swap_vi lm_swap_vu
+#if defined(LM_BYTES) && !defined(__clang__)
+#define lm_swap_vf(x, h) __builtin_shuffle((x), lm_iota ^ (h))
+#define lm_swap_vi(x, h) __builtin_shuffle((x), lm_iota ^ (h))
+#define lm_swap_vu(x, h) __builtin_shuffle((x), lm_iota ^ (h))
+#else
+LM_INLINE lm_vf lm_swap_vf(lm_vf x, int h) { lm_vf r = x; for (int l = 0; l < LM_LANES; ++l) lm_set(r, l, lm_get(x, l ^ h)); return r; }
+LM_INLINE lm_vi lm_swap_vi(lm_vi x, int h) { lm_vi r = x; for (int l = 0; l < LM_LANES; ++l) lm_set(r, l, lm_get(x, l ^ h)); return r; }
+LM_INLINE lm_vu lm_swap_vu(lm_vu x, int h) { lm_vu r = x; for (int l = 0; l < LM_LANES; ++l) lm_set(r, l, lm_get(x, l ^ h)); return r; }
+#endif
+)c"},
     {R"c(//: lm_hsum_vf
 LM_INLINE float lm_hsum_vf(lm_vf x) {
   float t[LM_LANES];

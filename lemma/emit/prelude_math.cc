@@ -25,21 +25,27 @@ LM_INLINE $F lm_round_@($F x) {
   return lm_sel_@(a < 8388608.0f, lm_copysign_@((a + 8388608.0f) - 8388608.0f, x), x);
 }
 )c", true},
-    {R"c(//: lm_expm_@
-/* exp(r) for |r| <= ln2 / 2, times 2^n; n within +-300. Two steps of scaling make denormal results right. */
-LM_INLINE $F lm_expm_@($F r, $I n) {
+    {R"c(//: lm_expp_@
+/* exp(r) for |r| <= ln2 / 2 */
+LM_INLINE $F lm_expp_@($F r) {
   $F p = 0.0013814613f * r + 0.00836870984f;
   p = p * r + 0.0416683874f;
   p = p * r + 0.166665207f;
   p = p * r + 0.499999935f;
   p = p * r + 1.0f;
-  p = p * r + 1.0f;
+  return p * r + 1.0f;
+}
+)c", true},
+    {R"c(//: lm_expm_@
+/* exp(r) times 2^n; n within +-300. Two steps of scaling make denormal results right. */
+LM_INLINE $F lm_expm_@($F r, $I n) {
+  const $F p = lm_expp_@(r);
   const $I h = n >> 1;
   return p * lm_as_float_@((h + 127) << 23) * lm_as_float_@((n - h + 127) << 23);
 }
 )c", true},
-    {R"c(//: lm_exp_@
-LM_INLINE $F lm_exp_@($F x) {
+    {R"c(//: lm_exp_far_@
+LM_INLINE $F lm_exp_far_@($F x) {
   x = lm_sel_@(x > 89.0f, lm_splat_@(89.0f), x);
   x = lm_sel_@(x < -104.5f, lm_splat_@(-104.5f), x);
   const $F t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
@@ -47,6 +53,18 @@ LM_INLINE $F lm_exp_@($F x) {
   return lm_expm_@(r, lm_as_int_@(t) - 0x4b400000);
 }
 )c", true},
+    {R"c(//: lm_exp_f32
+LM_INLINE float lm_exp_f32(float x) { return lm_exp_far_f32(x); }
+)c"},
+    {R"c(//: lm_exp_vf
+/* The same bits: where no lane is near the ends, neither clamps nor two steps of scaling are needed. */
+LM_INLINE lm_vf lm_exp_vf(lm_vf x) {
+  if (LM_UNLIKELY(lm_any(lm_not(lm_abs_vf(x) <= 87.0f)))) return lm_exp_far_vf(x);
+  const lm_vf t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+  const lm_vf r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+  return lm_as_float_vf((lm_vi)((lm_vu)lm_as_int_vf(lm_expp_vf(r)) + ((lm_vu)lm_as_int_vf(t) << 23)));
+}
+)c"},
     {R"c(//: lm_exp2_@
 LM_INLINE $F lm_exp2_@($F x) {
   x = lm_sel_@(x > 129.0f, lm_splat_@(129.0f), x);

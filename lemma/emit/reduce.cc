@@ -33,6 +33,7 @@ struct Task {
   std::vector<size_t> components;
   std::vector<Range> points;
   BodyText body;               // roots: the steps of these components
+  const std::vector<Kept>* kept = nullptr;
 };
 
 enum class Form3 { Scalar, PointLanes, ReduceLanes };
@@ -203,7 +204,12 @@ void scalar_reduce(Unit& unit, const Task& task) {
   const States states = declare_states(unit, task, false, "s");
   if (task.reduce.accumulate) load_states(unit, Frame{}, task, states);
   for (const Range& r : task.reduce.reduces) open_loop(unit, r);
-  scalar_body(unit, Frame{}, task.body, [&](Frame& frame) { step(unit, frame, task, states, ""); }, nullptr);
+  scalar_body(unit, Frame{}, task.body, [&](Frame& frame) {
+    step(unit, frame, task, states, "");
+    for (const Kept& k : *task.kept) {
+      store_scalar(unit, frame, k.to, emit_value(unit, frame, k.value), k.value.kind(), std::nullopt);
+    }
+  }, nullptr);
   unit.out.close(int(task.reduce.reduces.size()));
   Frame frame;
   store_states(unit, frame, task, states, {});
@@ -231,17 +237,30 @@ void load_lane_states(Unit& unit, const Frame& frame, const Task& task, const St
   }
 }
 
-void point_lane_group(Unit& unit, const Task& task, const Range& lanes, const std::string& count) {
+// Lanes from the variable on: `groups` vectors of them at once, or `count` lanes of one.
+void point_lane_group(Unit& unit, const Task& task, const Range& lanes, int groups, const std::string& count) {
   Frame row;
   row.lane_var = lanes.var;
-  const States states = declare_states(unit, task, true, "s");
-  if (task.reduce.accumulate) load_lane_states(unit, row, task, states, count);
+  std::vector<States> states;
+  std::vector<Frame> frames;
+  std::vector<std::map<Var, std::string>> vars(static_cast<size_t>(groups));
+  for (int u = 0; u < groups; ++u) {
+    states.push_back(declare_states(unit, task, true, "s"));
+    if (u > 0) vars[size_t(u)][lanes.var] = "(" + unit.var_name(lanes.var) + " + " + std::to_string(u) + " * LM_LANES)";
+    frames.push_back(row);
+    frames.back().vars = vars[size_t(u)];
+    if (task.reduce.accumulate) load_lane_states(unit, frames.back(), task, states.back(), count);
+  }
   for (const Range& r : task.reduce.reduces) open_loop(unit, r);
   LaneBody body(unit, row, task.body, unit.form_text(lanes.extent, row), false);
   body.row();
-  body.lanes({}, count, [&](Frame& frame, const LaneMask& mask) { step(unit, frame, task, states, mask.mask); });
+  for (int u = 0; u < groups; ++u) {
+    unit.out.open("");
+    body.lanes(vars[size_t(u)], count, [&](Frame& frame, const LaneMask& mask) { step(unit, frame, task, states[size_t(u)], mask.mask); });
+    unit.out.close();
+  }
   unit.out.close(int(task.reduce.reduces.size()));
-  store_states(unit, row, task, states, {"", count});
+  for (int u = 0; u < groups; ++u) store_states(unit, frames[size_t(u)], task, states[size_t(u)], {"", count});
 }
 
 void point_lanes(Unit& unit, const Task& task, Var lane_var) {
@@ -257,42 +276,53 @@ void point_lanes(Unit& unit, const Task& task, Var lane_var) {
   note_range(unit, *lanes);
   const std::string& v = unit.var_name(lane_var);
   const std::string extent = unit.form_text(lanes->extent, {});
+  const auto n = lanes->extent.constant();
   unit.out.open("");
   unit.out.line("int64_t " + v + " = 0;");
+  // Several vectors at once hide the latency of a step and use whole lines of what is read.
+  const int groups = int(task.components.size()) * 4 > 8 || cost(task.body.roots) > 30 ? 2 : 4;
+  if (!n || *n >= groups * unit.lanes()) {
+    const std::string stride = std::to_string(groups) + " * LM_LANES";
+    unit.out.open("for (; " + v + " + " + stride + " <= " + extent + "; " + v + " += " + stride + ")");
+    point_lane_group(unit, task, *lanes, groups, "");
+    unit.out.close();
+  }
   unit.out.open("for (; " + v + " + LM_LANES <= " + extent + "; " + v + " += LM_LANES)");
-  point_lane_group(unit, task, *lanes, "");
+  point_lane_group(unit, task, *lanes, 1, "");
   unit.out.close();
-  const auto n = lanes->extent.constant();
   if (!n || *n % unit.lanes() != 0) {
     unit.out.open("if (" + v + " < " + extent + ")");
     const std::string count = unit.fresh("n");
     unit.out.line("const int64_t " + count + " = " + extent + " - " + v + ";");
-    point_lane_group(unit, task, *lanes, count);
+    point_lane_group(unit, task, *lanes, 1, count);
     unit.out.close();
   }
   unit.out.close(1 + outer);
 }
 
-// Folds the lanes of `vectors` into the scalar states.
+// Folds the lanes of `vectors` into the scalar states: halves onto halves, in a fixed order.
 void fold_lanes(Unit& unit, const Task& task, const States& states, const States& vectors) {
-  if (task.components.size() == 1) {
-    const size_t c = task.components[0];
-    const Expr m = task.fold.merge[c];
-    if (m.is(Op::Add) && m.kind() == Kind::F32 && m.arg(0).is(Op::Arg) && m.arg(1).is(Op::Arg)) {
-      unit.out.line(states.names[0] + " = " + states.names[0] + " + lm_hsum_vf(" + vectors.names[0] + ");");
-      return;
+  for (int h = unit.lanes() / 2; h > 0; h /= 2) {
+    unit.out.line("#if LM_LANES >= " + std::to_string(2 * h));
+    unit.out.open("");
+    std::vector<std::string> other;
+    for (size_t i = 0; i < vectors.names.size(); ++i) {
+      const Kind kind = task.fold.kinds[task.components[i]];
+      other.push_back(unit.fresh("o"));
+      unit.out.line("const " + vector_type(kind) + " " + other.back() + " = lm_swap_" + vector_suffix(kind) + "(" +
+                    vectors.names[i] + ", " + std::to_string(h) + ");");
     }
+    merge(unit, task, vectors, other);
+    unit.out.close();
+    unit.out.line("#endif");
   }
-  const std::string lane = unit.fresh("l");
-  unit.out.open("for (int " + lane + " = 0; " + lane + " < LM_LANES; ++" + lane + ")");
   std::vector<std::string> right;
   for (size_t i = 0; i < vectors.names.size(); ++i) {
-    std::string text = "lm_get(" + vectors.names[i] + ", " + lane + ")";
+    std::string text = "lm_get(" + vectors.names[i] + ", 0)";
     if (task.fold.kinds[task.components[i]] == Kind::Bool) text = "(" + text + " != 0)";
     right.push_back(text);
   }
   merge(unit, task, states, right);
-  unit.out.close();
 }
 
 void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
@@ -328,6 +358,9 @@ void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
       std::string live = mask.mask;
       if (!count.empty()) live = (live.empty() ? "" : live + " & ") + ("lm_first(" + count + ")");
       step(unit, frame, task, vectors[size_t(u)], live.empty() ? "" : "(" + live + ")");
+      for (const Kept& k : *task.kept) {
+        store_lanes(unit, frame, k.to, emit_value(unit, frame, k.value), k.value.kind(), std::nullopt, mask);
+      }
     });
     unit.out.close();
   };
@@ -409,14 +442,26 @@ std::optional<std::vector<std::vector<size_t>>> independent_groups(const Reduce&
 
 }  // namespace
 
-void emit_reduce(Unit& unit, const Reduce& reduce) {
+std::optional<Var> lane_variable(Unit& unit, const Reduce& reduce) {
+  if (!is_flat(*reduce.monoid)) return std::nullopt;
+  const auto groups = independent_groups(reduce);
+  if (!groups || groups->size() != 1) return std::nullopt;
+  const Fold fold = make_fold(unit, *reduce.monoid, reduce.body, reduce.reads.size());
+  const std::vector<Kept> none;
+  const Task task{reduce, fold, (*groups)[0], points_of(reduce, 0), {&reduce.where, &reduce.reads, fold.step}, &none};
+  for (const Range& r : reduce.points) note_range(unit, r);
+  for (const Range& r : reduce.reduces) note_range(unit, r);
+  return plan_reduce(unit, task).lane_var;
+}
+
+void emit_reduce(Unit& unit, const Reduce& reduce, const std::vector<Kept>& kept) {
   if (!reduce.comment.empty()) unit.out.line("/* " + reduce.comment + " */");
   if (reduce.monoid->structure == monoid::Structure::TopK) return emit_top_k(unit, reduce);
   const auto groups = is_flat(*reduce.monoid) ? independent_groups(reduce) : std::nullopt;
   if (!groups) return emit_general_reduce(unit, reduce);
   const Fold fold = make_fold(unit, *reduce.monoid, reduce.body, reduce.reads.size());
   for (const std::vector<size_t>& members : *groups) {
-    Task task{reduce, fold, members, points_of(reduce, members[0]), {}};
+    Task task{reduce, fold, members, points_of(reduce, members[0]), {}, &kept};
     std::vector<Expr> roots;
     for (size_t c : members) roots.push_back(fold.step[c]);
     task.body = {&reduce.where, &reduce.reads, roots};

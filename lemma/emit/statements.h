@@ -1,13 +1,30 @@
 // One function a statement kind; each writes its loops at the unit's place.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "lemma/emit/unit.h"
 
 namespace lemma::emit {
 
 void emit_map(Unit& unit, const tile::Map& map);
 void emit_copy(Unit& unit, const tile::Copy& copy);
-void emit_reduce(Unit& unit, const tile::Reduce& reduce);
+
+// A value that a reduction computes on the way, over its reads and in the unit's arena, and where it stores it.
+struct Kept {
+  tile::Access to;
+  scalar::Expr value;
+};
+void emit_reduce(Unit& unit, const tile::Reduce& reduce, const std::vector<Kept>& kept = {});
+
+// Statements of the block from `start` on that share loops; how many were written (0: none, they stand alone).
+size_t emit_rows(Unit& unit, const tile::Block& block, size_t start);
+
+// The variable that will run across lanes, -1 for none; nothing for reductions that are not written in one piece.
+std::optional<tile::Var> lane_variable(Unit& unit, const tile::Map& map);
+std::optional<tile::Var> lane_variable(Unit& unit, const tile::Reduce& reduce);
+
 void emit_scan(Unit& unit, const tile::Scan& scan);
 void emit_gemm(Unit& unit, const tile::Gemm& gemm);
 
