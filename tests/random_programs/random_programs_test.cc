@@ -70,7 +70,8 @@ Outcome outcome_of(const Program& program, const std::vector<size_t>& outputs, u
     found = *ran;
   }
   for (const auto& [name, values] : *expected) {
-    const std::string wrong = testing_support::difference(values, found.at(name), check == Check::Derived ? 1e-9 : 1e-4);
+    const std::string wrong = check == Check::Derived ? testing_support::difference(values, found.at(name), 1e-9, false)
+                                                          : testing_support::difference(values, found.at(name), 1e-4);
     if (!wrong.empty()) return {name + ": " + wrong};
   }
   return {};

@@ -196,13 +196,13 @@ Result<NamedValues> Runner::run(const std::vector<Binding>& sizes, const NamedVa
   return outputs;
 }
 
-std::string difference(const Values& expected, const Values& found, double bound) {
+std::string difference(const Values& expected, const Values& found, double bound, bool stored_found) {
   if (expected.data.size() != found.data.size()) return "the counts of elements differ";
   if (bound < 0) bound = usual_bound(expected);
   double worst = 0;
   size_t where = 0;
   for (size_t i = 0; i < expected.data.size(); ++i) {
-    const double stored = scalar::is_float(expected.type) ? scalar::rounded(expected.type, expected.data[i]) : expected.data[i];
+    const double stored = stored_found && scalar::is_float(expected.type) ? scalar::rounded(expected.type, expected.data[i]) : expected.data[i];
     const double got = found.data[i];
     double error = std::fabs(stored - got);
     if (std::isnan(stored) && std::isnan(got)) error = 0;

@@ -57,6 +57,7 @@ Values values_of(const runtime::Array& array);
 
 // What differs, or "": nan and infinities must agree, then |found - expected| <= bound. A negative bound stands for the
 // usual one: 0 for integers, else a few roundings of the output's type times max(1, largest expected element).
-std::string difference(const Values& expected, const Values& found, double bound);
+// `stored_found`: what was found has been stored in the expected type, and so is rounded.
+std::string difference(const Values& expected, const Values& found, double bound, bool stored_found = true);
 
 }  // namespace lemma::testing_support
