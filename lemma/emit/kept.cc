@@ -177,12 +177,12 @@ std::optional<Kept> keep(Unit& unit, std::vector<tile::Stmt>& row, size_t a, siz
 
 }  // namespace
 
-std::vector<std::vector<Kept>> keep_values(Unit& unit, std::vector<tile::Stmt>& row) {
-  std::vector<std::vector<Kept>> out(row.size());
+std::vector<RowPart> keep_values(Unit& unit, std::vector<tile::Stmt>& row) {
+  std::vector<RowPart> out(row.size());
   for (size_t b = 1; b < row.size(); ++b) {
     for (size_t a = b; a-- > 0;) {
       if (auto kept = keep(unit, row, a, b)) {
-        out[a].push_back(*kept);
+        out[a].kept.push_back(*kept);
         break;
       }
     }

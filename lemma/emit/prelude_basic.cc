@@ -26,6 +26,7 @@ std::string_view prelude_head() {
 #define LM_ALIGNED(p) __builtin_assume_aligned((p), 64)
 #define LM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define LM_RESTRICT __restrict__
+#define LM_PREFETCH(p) __builtin_prefetch((const void*)(p))
 #else
 #define LM_INLINE static
 #define LM_NOINLINE static
@@ -34,6 +35,7 @@ std::string_view prelude_head() {
 #define LM_ALIGNED(p) (p)
 #define LM_UNLIKELY(x) (x)
 #define LM_RESTRICT
+#define LM_PREFETCH(p) ((void)0)
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
 #define LM_UNROLL _Pragma("GCC unroll 64")

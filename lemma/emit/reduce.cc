@@ -33,7 +33,7 @@ struct Task {
   std::vector<size_t> components;
   std::vector<Range> points;
   BodyText body;               // roots: the steps of these components
-  const std::vector<Kept>* kept = nullptr;
+  const RowPart* part = nullptr;
 };
 
 enum class Form3 { Scalar, PointLanes, ReduceLanes };
@@ -206,7 +206,7 @@ void scalar_reduce(Unit& unit, const Task& task) {
   for (const Range& r : task.reduce.reduces) open_loop(unit, r);
   scalar_body(unit, Frame{}, task.body, [&](Frame& frame) {
     step(unit, frame, task, states, "");
-    for (const Kept& k : *task.kept) {
+    for (const Kept& k : task.part->kept) {
       store_scalar(unit, frame, k.to, emit_value(unit, frame, k.value), k.value.kind(), std::nullopt);
     }
   }, nullptr);
@@ -325,6 +325,31 @@ void fold_lanes(Unit& unit, const Task& task, const States& states, const States
   merge(unit, task, states, right);
 }
 
+constexpr int kLineBytes = 64;
+constexpr int64_t kRowBytes = 16 << 10;  // of a row that may wait in the nearest cache until it is read
+
+// How far ahead the next row's elements lie, 0 where rows are too long to be fetched early.
+std::vector<std::string> ahead_steps(Unit& unit, const Frame& row, const Task& task, const Range& lanes) {
+  std::vector<std::string> out;
+  for (const Ahead& a : task.part->ahead) {
+    out.push_back(unit.fresh("k"));
+    const int64_t most = kRowBytes * 8 / scalar::bits(unit.buffer(a.from.buffer).type);
+    unit.out.line("const int64_t " + out.back() + " = " + unit.form_text(lanes.extent, row) + " <= " +
+                  std::to_string(most) + " ? " + unit.form_text(a.step, row) + " : 0;");
+  }
+  return out;
+}
+
+// Hardware stops at the ends of pages, which rows often are.
+void fetch_ahead(Unit& unit, const Frame& row, const Ahead& ahead, const std::string& step, int copies) {
+  const int bits = scalar::bits(unit.buffer(ahead.from.buffer).type), line = kLineBytes * 8 / bits;
+  const std::string place = unit.form_text(unit.simplify(unit.offset(ahead.from.buffer, ahead.from.coords)), row);
+  for (int at = 0; at < copies * unit.lanes(); at += line) {
+    unit.out.line("LM_PREFETCH(" + unit.buffer_name(ahead.from.buffer) + " + (" + place + " + " + step + " + " +
+                  std::to_string(at) + "));");
+  }
+}
+
 void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
   for (const Range& r : task.points) open_loop(unit, r);
   unit.out.open("");
@@ -358,7 +383,7 @@ void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
       std::string live = mask.mask;
       if (!count.empty()) live = (live.empty() ? "" : live + " & ") + ("lm_first(" + count + ")");
       step(unit, frame, task, vectors[size_t(u)], live.empty() ? "" : "(" + live + ")");
-      for (const Kept& k : *task.kept) {
+      for (const Kept& k : task.part->kept) {
         store_lanes(unit, frame, k.to, emit_value(unit, frame, k.value), k.value.kind(), std::nullopt, mask);
       }
     });
@@ -367,8 +392,10 @@ void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
   const auto n = lanes->extent.constant();
   const bool unrolled = !n || *n >= copies * unit.lanes();
   if (unrolled) {
+    const std::vector<std::string> ahead = ahead_steps(unit, row, task, *lanes);
     const std::string stride = std::to_string(copies) + " * LM_LANES";
     unit.out.open("for (; " + v + " + " + stride + " <= " + body.high() + "; " + v + " += " + stride + ")");
+    for (size_t i = 0; i < ahead.size(); ++i) fetch_ahead(unit, row, task.part->ahead[i], ahead[i], copies);
     for (int u = 0; u < copies; ++u) group(u, "");
     unit.out.close();
   }
@@ -447,21 +474,21 @@ std::optional<Var> lane_variable(Unit& unit, const Reduce& reduce) {
   const auto groups = independent_groups(reduce);
   if (!groups || groups->size() != 1) return std::nullopt;
   const Fold fold = make_fold(unit, *reduce.monoid, reduce.body, reduce.reads.size());
-  const std::vector<Kept> none;
+  const RowPart none;
   const Task task{reduce, fold, (*groups)[0], points_of(reduce, 0), {&reduce.where, &reduce.reads, fold.step}, &none};
   for (const Range& r : reduce.points) note_range(unit, r);
   for (const Range& r : reduce.reduces) note_range(unit, r);
   return plan_reduce(unit, task).lane_var;
 }
 
-void emit_reduce(Unit& unit, const Reduce& reduce, const std::vector<Kept>& kept) {
+void emit_reduce(Unit& unit, const Reduce& reduce, const RowPart& part) {
   if (!reduce.comment.empty()) unit.out.line("/* " + reduce.comment + " */");
   if (reduce.monoid->structure == monoid::Structure::TopK) return emit_top_k(unit, reduce);
   const auto groups = is_flat(*reduce.monoid) ? independent_groups(reduce) : std::nullopt;
   if (!groups) return emit_general_reduce(unit, reduce);
   const Fold fold = make_fold(unit, *reduce.monoid, reduce.body, reduce.reads.size());
   for (const std::vector<size_t>& members : *groups) {
-    Task task{reduce, fold, members, points_of(reduce, members[0]), {}, &kept};
+    Task task{reduce, fold, members, points_of(reduce, members[0]), {}, &part};
     std::vector<Expr> roots;
     for (size_t c : members) roots.push_back(fold.step[c]);
     task.body = {&reduce.where, &reduce.reads, roots};

@@ -13,6 +13,7 @@
 
 #include "lemma/emit/rows.h"
 #include "lemma/emit/statements.h"
+#include "lemma/emit/value.h"
 
 namespace lemma::emit {
 
@@ -173,6 +174,29 @@ size_t unify(Unit& unit, tile::Stmt& first, tile::Stmt& stmt, size_t most) {
   return n;
 }
 
+// Reads that move on with the row, so that the next one can be fetched while this one is computed: by the costliest
+// reduction but the first statement, which fetches its own.
+void look_ahead(const Unit& unit, const std::vector<tile::Stmt>& row, Var v, std::vector<RowPart>& parts) {
+  size_t chosen = 0;
+  int most = -1;
+  for (size_t k = 1; k < row.size(); ++k) {
+    const auto* reduce = std::get_if<Reduce>(&row[k]);
+    if (!reduce || reduce->reduces.size() != 1 || !reduce->points.empty() || cost(reduce->body) <= most) continue;
+    most = cost(reduce->body);
+    chosen = k;
+  }
+  if (chosen == 0) return;
+  const auto& reduce = std::get<Reduce>(row[chosen]);
+  for (const Access& a : reduce.reads) {
+    const tile::Buffer& buffer = unit.buffer(a.buffer);
+    if (!is_global(buffer.space) || scalar::bits(buffer.type) < 8 || !a.guard.is_always()) continue;
+    const Form place = unit.offset(a.buffer, a.coords);
+    if (place.uses(AtomKind::Data) || lane_score(unit, a, reduce.reduces[0].var, false) < 3) continue;
+    const auto split = unit.simplify(place).split(v);
+    if (split && !(split->coefficient == Form(0))) parts[chosen].ahead.push_back({a, split->coefficient});
+  }
+}
+
 }  // namespace
 
 size_t emit_rows(Unit& unit, const tile::Block& block, size_t start) {
@@ -202,11 +226,12 @@ size_t emit_rows(Unit& unit, const tile::Block& block, size_t start) {
   const std::vector<Range> shared(points_of(members[0]).begin(), points_of(members[0]).begin() + long(fused));
   for (const Range& r : shared) open_loop(unit, r);
   for (tile::Stmt& m : members) points_of(m).erase(points_of(m).begin(), points_of(m).begin() + long(fused));
-  const std::vector<std::vector<Kept>> kept = keep_values(unit, members);
+  std::vector<RowPart> parts = keep_values(unit, members);
+  look_ahead(unit, members, shared.back().var, parts);
   for (size_t k = 0; k < members.size(); ++k) {
     unit.out.open("");
     if (const auto* map = std::get_if<Map>(&members[k])) emit_map(unit, *map);
-    else emit_reduce(unit, std::get<Reduce>(members[k]), kept[k]);
+    else emit_reduce(unit, std::get<Reduce>(members[k]), parts[k]);
     unit.out.close();
   }
   unit.out.close(int(shared.size()));

@@ -21,6 +21,6 @@ void rename_variable(Unit& unit, tile::Stmt& stmt, tile::Var from, tile::Var to)
 
 // Finds costly values that a reduction over one variable and a later statement over the same range both compute: the
 // reduction is to store them and the later statement (which is changed) to read them. Per statement, what it stores.
-std::vector<std::vector<Kept>> keep_values(Unit& unit, std::vector<tile::Stmt>& row);
+std::vector<RowPart> keep_values(Unit& unit, std::vector<tile::Stmt>& row);
 
 }  // namespace lemma::emit

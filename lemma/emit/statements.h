@@ -16,7 +16,17 @@ struct Kept {
   tile::Access to;
   scalar::Expr value;
 };
-void emit_reduce(Unit& unit, const tile::Reduce& reduce, const std::vector<Kept>& kept = {});
+// A read that the same place of the next row will make, `step` elements on.
+struct Ahead {
+  tile::Access from;
+  view::Form step;
+};
+// What a reduction does beside its own work for the row it stands in.
+struct RowPart {
+  std::vector<Kept> kept;
+  std::vector<Ahead> ahead;
+};
+void emit_reduce(Unit& unit, const tile::Reduce& reduce, const RowPart& part = {});
 
 // Statements of the block from `start` on that share loops; how many were written (0: none, they stand alone).
 size_t emit_rows(Unit& unit, const tile::Block& block, size_t start);
