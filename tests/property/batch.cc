@@ -44,6 +44,7 @@ bool defined_by_unit(const std::string& word) {
     if (word == name) return true;
   }
   return word.starts_with("lm_block_") || word.starts_with("lm_tile_f32_") || word.starts_with("lm_tile_bf16_") ||
+         word.starts_with("lm_tile_i16_") || word.starts_with("lm_taps_f32_") ||
          word == "lm_tile_edge_f32";
 }
 

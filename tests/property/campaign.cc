@@ -45,6 +45,15 @@ class Campaign {
     const Case c = make_case(plan_.family, plan_.seed + i * plan_.step);
     ++report_.cases;
     std::snprintf(current_case, sizeof current_case, "in case --family %s --seed %llu\n", std::string(name(plan_.family)).c_str(), (unsigned long long)c.seed);
+    if (plan_.stage == "print") {
+      std::printf("%s\n", describe(c, plan_.stage).c_str());
+      const auto compiled = compile(c, builds_.back().target, [](const std::string& stage, const std::string& text, double) {
+        if (stage != "c") std::printf("==== %s\n%s\n", stage.c_str(), text.c_str());
+        std::fflush(stdout);
+      });
+      if (!compiled.ok()) std::printf("%s\n", base::render(compiled.error()).c_str());
+      return;
+    }
     if (maths_wanted() && i % plan_.maths_share == 0) {
       const Check check = [this](const Case& each) { return check_maths(each, plan_.stage); };
       if (note(c, check(c), [this](const Case& each, const std::string& stage) {

@@ -109,12 +109,12 @@ Failure check_maths(const Case& c, const std::string& stage) {
   return check_one(c, *reference, "derive", derive, oracle_tolerance());
 }
 
-Result<driver::Compiled> compile(const Case& c, const tile::Target& target) {
+Result<driver::Compiled> compile(const Case& c, const tile::Target& target, const driver::Trace& trace) {
   driver::CompileOptions options;
   options.allow = c.allow();
   options.target = target;
   options.derive = c.seed % 5 != 3;
-  return driver::compile(c.graph(), options);
+  return driver::compile(c.graph(), options, trace);
 }
 
 namespace {

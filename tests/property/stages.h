@@ -37,7 +37,7 @@ using Rewrite = std::function<tensor::Graph(const tensor::Graph&)>;
 Failure check_rewrite(const Case& c, const std::string& stage, const Rewrite& rewrite, double tolerance);
 
 // The compiled case; every fifth is compiled without rewrites.
-base::Result<driver::Compiled> compile(const Case& c, const tile::Target& target);
+base::Result<driver::Compiled> compile(const Case& c, const tile::Target& target, const driver::Trace& trace = {});
 
 // "tile", and with `run` "tile_run".
 Failure check_tiles(const Case& c, bool run);

@@ -24,7 +24,7 @@ using view::Formula;
 
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15ull + 0x1234567) {}
+  explicit Random(uint64_t seed) : state_(seed * 0xD1342543DE82EF95ull + 0x1234567) { state_ ^= state_ >> 29; }
   int below(int n) {
     uint64_t z = (state_ += 0x9E3779B97F4A7C15ull);
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
