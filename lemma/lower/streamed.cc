@@ -419,9 +419,14 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
     } else {
       tile::If inside;
       inside.reads = bounds.inside_reads;
-      inside.condition = *bounds.inside;
-      if (!s.score_in_place) inside.then.push_back(score_map(false));
-      inside.otherwise.push_back(score_map(true));
+      if (s.score_in_place) {
+        inside.condition = !*bounds.inside;
+        inside.then.push_back(score_map(true));
+      } else {
+        inside.condition = *bounds.inside;
+        inside.then.push_back(score_map(false));
+        inside.otherwise.push_back(score_map(true));
+      }
       block.push_back(std::move(inside));
     }
   }
