@@ -5,7 +5,9 @@
 
 #include "lemma/rewrite/align.h"
 #include "lemma/rewrite/body.h"
+#include "lemma/rewrite/condition.h"
 #include "lemma/rewrite/edits.h"
+#include "lemma/rewrite/hoist_invariants.h"
 
 namespace lemma::rewrite {
 namespace {
@@ -143,7 +145,8 @@ std::optional<Known> find_summed(const Graph& graph, const Exchange& x, const st
   return std::nullopt;
 }
 
-Comprehension exchanged(const Graph& graph, const Comprehension& outer, const Exchange& x, const Known& known) {
+Comprehension exchanged(const Graph& graph, const Comprehension& outer, const Exchange& x, const Known& known,
+                        const view::Formula& something) {
   Comprehension out = x.joint;
   out.name = outer.name;
   out.definition = nullptr;
@@ -152,6 +155,8 @@ Comprehension exchanged(const Graph& graph, const Comprehension& outer, const Ex
   const int position = add_read(out, read_at(known.value, known.dims));
   std::vector<Factor> factors = x.rest;
   factors.push_back({Factor::Kind::Times, scalar::arg(*graph.arena, kind, position)});
+  // Points keep their numbers in the joint space.
+  if (!something.is_always()) factors.push_back({Factor::Kind::Gate, expr_of(something, graph, outer)});
   out.body = {multiply(*graph.arena, kind, factors)};
   out.domain = {};
   tidy_reads(out);
@@ -183,9 +188,14 @@ Graph exchange_sums(const Graph& graph, const Context& context) {
         context.declined(kPass, outer->name, "an infinite inner sum under a weight of 0 would count differently");
         break;
       }
+      const auto something = proved_finite(found->rest) ? std::optional(view::Formula::always()) : not_empty(graph, *outer);
+      if (!something) {
+        context.declined(kPass, outer->name, "its domain may be empty where what leaves the sum is not finite");
+        break;
+      }
       if (known->value.node.index > int(n) && depends_on(graph, known->value, Tensor{int32_t(n)})) break;
       context.applied(kPass, outer->name, "it sums over the inner index instead, over " + tensor::name(graph, known->value));
-      edits.redirect[{Tensor{int32_t(n)}, 0}] = {edits.graph.add(exchanged(graph, *outer, *found, *known)), 0};
+      edits.redirect[{Tensor{int32_t(n)}, 0}] = {edits.graph.add(exchanged(graph, *outer, *found, *known, *something)), 0};
       any = true;
       break;
     }

@@ -6,6 +6,7 @@
 
 #include "lemma/rewrite/condition.h"
 #include "lemma/tensor/rebuild.h"
+#include "lemma/view/solve.h"
 
 namespace lemma::rewrite {
 
@@ -19,6 +20,7 @@ using tensor::Role;
 using tensor::Tensor;
 using tensor::Value;
 using view::Form;
+using view::Formula;
 
 bool total_read(const Graph& graph, const Comprehension& node, size_t read) {
   const Read& r = node.reads[read];
@@ -50,6 +52,60 @@ Split split_product(const Graph& graph, const Comprehension& node, std::span<con
   return out;
 }
 
+namespace {
+
+// The condition's constraints that ranges of points and sizes do not imply.
+Formula without_implied(const Graph& graph, const Comprehension& node, const Formula& condition) {
+  if (condition.cases().size() != 1) return condition;
+  const view::Ranges ranges = [&](const view::Atom& a) {
+    view::Range out;
+    if (a.kind == view::AtomKind::Size) out = {graph.sizes[size_t(a.id)].low, graph.sizes[size_t(a.id)].high};
+    if (a.kind == view::AtomKind::Index) {
+      out.low = 0;
+      if (const auto extent = node.indices[size_t(a.id)].extent.constant()) out.high = *extent - 1;
+    }
+    return out;
+  };
+  Formula out;
+  for (const view::Constraint& k : condition.cases()[0]) {
+    if (k.relation == view::Relation::Zero) {
+      out = out && Formula::zero(k.form);
+    } else if (const view::Range r = view::range(k.form, ranges); !r.low || *r.low < 0) {
+      out = out && Formula::non_negative(k.form);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Formula> not_empty(const Graph& graph, const Comprehension& node) {
+  const std::vector<int> folded = node.with_role(Role::Reduce);
+  Formula out;
+  if (node.domain.is_always()) {
+    for (int i : folded) out = out && Formula::less(Form(0), node.indices[size_t(i)].extent);
+  } else {
+    if (folded.size() != 1 || node.domain.uses(view::AtomKind::Data)) return std::nullopt;
+    auto bounds = view::bounds(node.domain, folded[0]);
+    if (!bounds || !bounds->exact) return std::nullopt;
+    bounds->lower.push_back(Form(0));
+    bounds->upper.push_back(node.indices[size_t(folded[0])].extent);
+    for (const Form& low : bounds->lower) {
+      for (const Form& high : bounds->upper) out = out && Formula::less(low, high);
+    }
+    for (const view::Constraint& k : bounds->rest) {
+      out = out && (k.relation == view::Relation::Zero ? Formula::zero(k.form) : Formula::non_negative(k.form));
+    }
+  }
+  return without_implied(graph, node, out);
+}
+
+bool proved_finite(std::span<const Factor> factors) {
+  return std::all_of(factors.begin(), factors.end(), [](const Factor& f) {
+    return f.kind == Factor::Kind::Over ? proved_positive(f.expr) : f.kind == Factor::Kind::Gate || proved_finite(f.expr);
+  });
+}
+
 Comprehension map_after(const Graph& graph, const Comprehension& node, Value value,
                         const std::function<Expr(Expr)>& make, std::span<const std::pair<Value, bool>> further) {
   Comprehension out;
@@ -74,12 +130,6 @@ Comprehension map_after(const Graph& graph, const Comprehension& node, Value val
 namespace {
 
 constexpr char kPass[] = "hoist_invariants";
-
-bool finite(std::span<const Factor> factors) {
-  return std::all_of(factors.begin(), factors.end(), [](const Factor& f) {
-    return f.kind == Factor::Kind::Over ? proved_positive(f.expr) : f.kind == Factor::Kind::Gate || proved_finite(f.expr);
-  });
-}
 
 // The reduction of what is left, appended; its output has the old one's dimensions, held as it is computed.
 Value add_inner(tensor::Rebuild& build, Comprehension node, Expr body) {
@@ -136,13 +186,20 @@ tensor::Replaced hoist_factors(tensor::Rebuild& build, const Comprehension& node
   }
   if (split.outer.empty()) return {};
   const bool exact = !scalar::is_float(kind);
-  const bool real = exact || (finite(split.outer) && product.gates_outside);
+  const bool finite = exact || proved_finite(split.outer);
+  const bool real = exact || (finite && product.gates_outside);
   if (context.allow == Claim::Exact ? !exact : context.allow == Claim::Real && !real) {
     context.declined(kPass, node.name, "a factor free of the summed indices is not proved finite");
     return {};
   }
+  const auto something = finite ? std::optional(Formula::always()) : not_empty(build.graph(), node);
+  if (!something) {
+    context.declined(kPass, node.name, "its domain may be empty where a factor free of the summed indices is not finite");
+    return {};
+  }
   const Value inner = add_inner(build, node, multiply(*build.graph().arena, kind, split.inner));
   Comprehension after = map_after(build.graph(), node, inner, [&](Expr sum) {
+    if (!something->is_always()) split.outer.insert(split.outer.begin(), {Factor::Kind::Gate, expr_of(*something, build.graph(), node)});
     split.outer.insert(split.outer.begin(), {Factor::Kind::Times, sum});
     return multiply(*build.graph().arena, kind, split.outer);
   });

@@ -10,12 +10,14 @@
 //
 // A factor stays inside where its value exists only for some points of the domain. A sum of equal terms becomes their
 // number times one where nothing restricts it, and stays under a domain.
-// Where the domain may be empty the result is the identity times the factor, which is the identity for a finite factor.
+// Over nothing a sum is 0 whatever the factor is (1 / 0 among others), so a factor that is not proved finite is guarded by
+// the condition that there is something to sum; where that condition cannot be stated the factor stays.
 //
 // Claim: real, where every factor that moves is proved finite (constants; integers); else finite.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -40,6 +42,13 @@ struct Split {
 };
 Split split_product(const tensor::Graph& graph, const tensor::Comprehension& node, std::span<const Factor> factors,
                     IndexSet folded);
+
+// Where the reduction has something to reduce, as a condition on its points, without what their ranges imply; nothing
+// where it cannot be stated.
+std::optional<view::Formula> not_empty(const tensor::Graph& graph, const tensor::Comprehension& node);
+
+// Whether all factors are finite whatever is read.
+bool proved_finite(std::span<const Factor> factors);
 
 // A map over the points of the reduction `node` with its name and output, its body `make(arg)` where arg reads `value`
 // at the output's dimensions (`value` has exactly those) and other leaves are the node's own. The map reads what of the

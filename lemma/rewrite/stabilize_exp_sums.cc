@@ -5,6 +5,7 @@
 #include <set>
 
 #include "lemma/base/check.h"
+#include "lemma/rewrite/condition.h"
 #include "lemma/rewrite/edits.h"
 #include "lemma/rewrite/expand.h"
 #include "lemma/rewrite/hoist_invariants.h"
@@ -251,11 +252,42 @@ class Merge {
     Comprehension out = map_after(edits_.graph, node, value, [&](Expr read) {
       std::vector<Factor> factors{{Factor::Kind::Times, read}};
       factors.insert(factors.end(), sum.outer.begin(), sum.outer.end());
+      if (const Expr something = guard_of(sum); something.valid()) factors.push_back({Factor::Kind::Gate, something});
       return multiply(*graph_.arena, read.kind(), factors);
     });
     // map_after drops the reduced indices, which stand last: points keep their numbers.
     out.outputs[0].dims = order;
     return {edits_.graph.add(std::move(out)), 0};
+  }
+
+  // Over nothing the sum was 0 whatever left it. A gate of the text (its sum is not 0) says so already; else the
+  // condition that there is something to sum, or that the max found something.
+  Expr guard_of(const ExpSum& sum) const {
+    if (proved_finite(sum.outer)) return {};
+    for (const Factor& f : sum.outer) {
+      if (f.kind == Factor::Kind::Gate && says_not_zero(sum, f.expr)) return {};
+    }
+    if (const auto something = not_empty(graph_, sum.node)) {
+      return something->is_always() ? Expr() : expr_of(*something, graph_, sum.node);
+    }
+    const Kind kind = node_.body[0].kind();
+    const Expr nothing = scalar::constant(*graph_.arena, kind, -std::numeric_limits<double>::infinity());
+    return scalar::binary(Op::Ne, scalar::arg(*graph_.arena, kind, sum.max_read), nothing);
+  }
+
+  // Whether the gate says that one of the group's sums of weights is not 0.
+  bool says_not_zero(const ExpSum& of, Expr gate) const {
+    const Expr compared = gate.is(Op::Not) && gate.arg(0).is(Op::Eq) ? gate.arg(0) : gate.is(Op::Ne) ? gate : Expr();
+    if (!compared.valid() || !scalar::is_float(compared.arg(0).kind())) return false;
+    for (int side = 0; side < 2; ++side) {
+      const Expr sum = compared.arg(size_t(side)), zero = compared.arg(size_t(1 - side));
+      if (!sum.is(Op::Arg) || !zero.is_const() || zero.as_float() != 0) continue;
+      const Tensor source = of.node.reads[size_t(sum.payload())].source.node;
+      for (const ExpSum& s : group_.sums) {
+        if (s.sum == source && s.inner.empty()) return true;
+      }
+    }
+    return false;
   }
 
   Edits& edits_;

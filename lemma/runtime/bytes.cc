@@ -67,6 +67,8 @@ struct Inflater {
   z_stream stream{};
   bool ready = false;
   bool ended = false;
+  bool between = false;                                              // a member has ended
+  std::vector<std::byte> chunk = std::vector<std::byte>(256 << 10);  // of the compressed bytes
   ~Inflater() {
     if (ready) inflateEnd(&stream);
   }
@@ -98,45 +100,64 @@ Bytes memory_source(std::span<const std::byte> memory, std::string name) {
   return source;
 }
 
-Bytes gzip_source(std::shared_ptr<const std::vector<std::byte>> compressed, std::string name) {
+Bytes gzip_source(Bytes compressed) {
   Bytes source;
-  source.name = name;
+  source.name = compressed.name;
   // Deflate expands by less than 1032.
-  source.limit = int64_t(compressed->size()) * 1032 + 1024;
+  source.limit = compressed.limit > (std::numeric_limits<int64_t>::max() - 1024) / 1032
+                     ? std::numeric_limits<int64_t>::max()
+                     : compressed.limit * 1032 + 1024;
   auto state = std::make_shared<Inflater>();
-  state->stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(compressed->data()));
-  size_t left = compressed->size();
-  source.read = [compressed, state, name, left](std::span<std::byte> into) mutable -> Result<int64_t> {
+  source.read = [state, from = std::move(compressed)](std::span<std::byte> into) mutable -> Result<int64_t> {
     z_stream& z = state->stream;
     if (!state->ready && inflateInit2(&z, 15 + 16) != Z_OK) return base::system_failure("zlib could not start");
     state->ready = true;
     size_t done = 0;
     while (done < into.size() && !state->ended) {
-      const uInt offered = uInt(std::min<size_t>(left, size_t(1) << 30));
+      if (z.avail_in == 0) {
+        LEMMA_TRY(const int64_t n, from.read(state->chunk));
+        z.next_in = reinterpret_cast<Bytef*>(state->chunk.data());
+        z.avail_in = uInt(n);
+        if (n == 0) {
+          if (!state->between) return base::invalid("'" + from.name + "' is truncated: its gzip stream does not end");
+          state->ended = true;
+          break;
+        }
+      }
+      if (state->between) {
+        // Another member may follow; anything else does not belong there.
+        if (z.next_in[0] != 0x1f) {
+          int64_t rest = z.avail_in;
+          for (;;) {
+            LEMMA_TRY(const int64_t n, from.read(state->chunk));
+            if (n == 0) break;
+            rest += n;
+          }
+          return base::invalid("'" + from.name + "' has " + std::to_string(rest) + " bytes after its gzip stream");
+        }
+        inflateReset(&z);
+        state->between = false;
+      }
       const uInt room = uInt(std::min<size_t>(into.size() - done, size_t(1) << 30));
-      z.avail_in = offered;
       z.next_out = reinterpret_cast<Bytef*>(into.data() + done);
       z.avail_out = room;
       const int code = inflate(&z, Z_NO_FLUSH);
-      left -= offered - z.avail_in;
       done += room - z.avail_out;
       if (code == Z_STREAM_END) {
-        if (left == 0) {
-          state->ended = true;
-        } else if (left < 2 || z.next_in[0] != 0x1f || z.next_in[1] != 0x8b) {
-          return base::invalid("'" + name + "' has " + std::to_string(left) + " bytes after its gzip stream");
-        } else {
-          inflateReset(&z);
-        }
-      } else if (code == Z_BUF_ERROR || (code == Z_OK && left == 0 && z.avail_out > 0)) {
-        return base::invalid("'" + name + "' is truncated: its gzip stream does not end");
-      } else if (code != Z_OK) {
-        return base::invalid("'" + name + "' is not a valid gzip stream: " + (z.msg ? z.msg : "damaged"));
+        state->between = true;
+      } else if (code != Z_OK && !(code == Z_BUF_ERROR && z.avail_in == 0)) {
+        return base::invalid("'" + from.name + "' is not a valid gzip stream: " + (z.msg ? z.msg : "damaged"));
       }
     }
     return int64_t(done);
   };
   return source;
+}
+
+Bytes gzip_source(std::shared_ptr<const std::vector<std::byte>> compressed, std::string name) {
+  Bytes memory = memory_source(*compressed, std::move(name));
+  memory.read = [compressed, read = memory.read](std::span<std::byte> into) { return read(into); };
+  return gzip_source(std::move(memory));
 }
 
 Result<Bytes> file_source(const std::string& path) {

@@ -26,7 +26,8 @@ struct Bytes {
 Bytes memory_source(std::span<const std::byte> memory, std::string name);
 
 // What a gzip stream holds (several members in a row are one text); a source of its plain bytes. Anything after the
-// last member is refused.
+// last member is refused. Compressed bytes are taken a piece at a time.
+Bytes gzip_source(Bytes compressed);
 Bytes gzip_source(std::shared_ptr<const std::vector<std::byte>> compressed, std::string name);
 
 // An opened regular file, read as it is; a pipe is read to its end first.

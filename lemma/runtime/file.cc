@@ -76,19 +76,6 @@ Result<Probe> probe(Bytes source) {
   return out;
 }
 
-Result<Bytes> unzip(Bytes source) {
-  // The compressed bytes are on disk, so memory for them is bounded by the file.
-  auto all = std::make_shared<std::vector<std::byte>>();
-  for (;;) {
-    const size_t before = all->size();
-    all->resize(std::max<size_t>(before * 2, size_t(1) << 16));
-    LEMMA_TRY(const int64_t n, source.read(std::span(*all).subspan(before)));
-    all->resize(before + size_t(n));
-    if (n == 0) break;
-  }
-  return gzip_source(all, source.name);
-}
-
 bool ends_with(const std::string& path, std::string_view end) { return path.ends_with(end); }
 
 void to_little_endian(std::span<std::byte> bytes, size_t width) {
@@ -137,7 +124,7 @@ Result<Array> read_array(const FilePlace& place, std::optional<DType> expected) 
     return base::invalid("'" + place.path + "' is not a .npz archive, and a member '" + place.member + "' was asked for");
   }
   if (start.starts_with("\x1f\x8b")) {
-    LEMMA_TRY(Bytes plain, unzip(std::move(start.source)));
+    Bytes plain = gzip_source(std::move(start.source));
     LEMMA_TRY(start, probe(std::move(plain)));
   }
   if (start.starts_with("\x93NUMPY")) return read_npy(std::move(start.source), expected);

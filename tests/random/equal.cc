@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "lemma/tensor/bind.h"
+#include "lemma/tensor/rebuild.h"
 
 namespace lemma::random_graphs {
 
@@ -108,6 +109,33 @@ std::string difference(const Graph& a, const Graph& b, const Inputs& how, double
     }
   }
   return {};
+}
+
+Graph with_definition(const Graph& graph, tensor::Tensor node) {
+  return tensor::rebuild(graph, [&](tensor::Rebuild& build, tensor::Tensor old, tensor::Node& derived) -> tensor::Replaced {
+    const auto* c = std::get_if<tensor::Comprehension>(&derived);
+    if (!(old == node) || !c || !c->definition) return {};
+    const Graph& naive = c->definition->graph;
+    std::vector<tensor::Value> first;  // of each of its nodes
+    size_t input = 0;
+    const auto moved = [&](tensor::Value v) {
+      const tensor::Value by = first[size_t(v.node.index)];
+      return tensor::Value{by.node, by.output + v.output};
+    };
+    for (const tensor::Node& n : naive.nodes) {
+      if (std::holds_alternative<tensor::Input>(n)) {
+        first.push_back(c->definition_inputs[input++]);
+        continue;
+      }
+      tensor::Comprehension copy = std::get<tensor::Comprehension>(n);
+      for (tensor::Read& r : copy.reads) r.source = moved(r.source);
+      for (tensor::Value& v : copy.definition_inputs) v = moved(v);
+      first.push_back({build.add(std::move(copy)), 0});
+    }
+    std::vector<tensor::Value> out;
+    for (const tensor::GraphOutput& o : naive.outputs) out.push_back(moved(o.value));
+    return out;
+  });
 }
 
 }  // namespace lemma::random_graphs

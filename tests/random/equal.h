@@ -24,4 +24,7 @@ tensor::Array random_array(const tensor::Input& input, const Inputs& how, uint64
 std::string difference(const tensor::Graph& a, const tensor::Graph& b, const Inputs& how, double tolerance = 1e-7,
                        int64_t size = 5);
 
+// The graph with a derived node replaced by the definition it records; the graph itself if the node has none.
+tensor::Graph with_definition(const tensor::Graph& graph, tensor::Tensor node);
+
 }  // namespace lemma::random_graphs

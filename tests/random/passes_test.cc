@@ -74,7 +74,25 @@ TEST(Derive, KeepsValues) {
     const tensor::Graph graph = generate(options_of(seed));
     const tensor::Graph after = rewrite::derive(graph, {Claim::Finite, nullptr});
     ASSERT_EQ(difference(graph, after, {uint64_t(seed)}), "") << "seed " << seed;
+    ASSERT_EQ(difference(graph, after, {uint64_t(seed)}, 1e-7, 0), "") << "seed " << seed << " with sizes from 0";
+    ASSERT_EQ(difference(graph, after, {uint64_t(seed)}, 1e-7, 1), "") << "seed " << seed << " with sizes from 1";
   }
+}
+
+// What a derived node records as its definition means the same.
+TEST(Derive, RecordsDefinitions) {
+  int found = 0;
+  for (int seed = 1; seed <= 2 * count(); ++seed) {
+    const tensor::Graph after = rewrite::derive(generate(options_of(seed)), {Claim::Finite, nullptr});
+    for (size_t n = 0; n < after.nodes.size(); ++n) {
+      const auto* c = std::get_if<tensor::Comprehension>(&after.nodes[n]);
+      if (!c || !c->definition) continue;
+      ++found;
+      const tensor::Graph naive = with_definition(after, tensor::Tensor{int32_t(n)});
+      ASSERT_EQ(difference(after, naive, {uint64_t(seed)}), "") << c->name << " on seed " << seed;
+    }
+  }
+  EXPECT_GT(found, 5);
 }
 
 TEST(Derive, KeepsSpecialValuesUnderStrict) {
