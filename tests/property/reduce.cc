@@ -100,6 +100,22 @@ void drop_reads(Comprehension& node) {
   }
 }
 
+// Whether no value is used of a read that did not happen: its guard follows from the domain, or a select stands over it.
+bool reads_happen(const Comprehension& node) {
+  std::vector<Expr> roots = node.body;
+  roots.insert(roots.end(), node.initial.begin(), node.initial.end());
+  for (Expr& root : roots) {
+    root = scalar::rewrite(root, root.arena(), [](Expr e, std::span<const Expr> args) {
+      if (!e.is(Op::Select) || !e.arg(0).is(Op::Present) || !e.arg(1).is(Op::Arg)) return Expr();
+      return e.arg(0).payload() == e.arg(1).payload() ? args[2] : Expr();
+    });
+  }
+  for (Expr e : scalar::reachable(roots)) {
+    if (e.is(Op::Arg) && !((node.domain && node.reads[size_t(e.payload())].guard) == node.domain)) return false;
+  }
+  return true;
+}
+
 class Reducer {
  public:
   Reducer(const Case& c, const Check& check, int most) : check_(check), most_(most) {
@@ -124,6 +140,9 @@ class Reducer {
     if (best_.attempts >= most_) return false;
     candidate.symbolic = without_unused(candidate.symbolic);
     if (!tensor::validate(candidate.symbolic).ok()) return false;
+    for (const Node& n : candidate.symbolic.nodes) {
+      if (const auto* c = std::get_if<Comprehension>(&n); c && !reads_happen(*c)) return false;
+    }
     ++best_.attempts;
     Failure f = check_(candidate);
     if (f.ok() || f.stage != best_.failure.stage || f.unsupported != best_.failure.unsupported) return false;
