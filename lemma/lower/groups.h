@@ -10,6 +10,9 @@ base::Result<void> lower_product(Context& context, const schedule::Group& group)
 base::Result<void> lower_streamed(Context& context, const schedule::Group& group);
 base::Result<void> lower_scatter(Context& context, const schedule::Group& group);
 
+// Whether a loop must have an axis in local buffers even where it has one point: states keep their axes.
+bool is_state_axis(const Context& context, const schedule::Group& group, int loop);
+
 // Expressions of sizes, folded where they are constants.
 Expr size_min(Context& context, Expr a, Expr b);
 Expr size_max(Context& context, Expr a, Expr b);

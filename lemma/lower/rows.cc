@@ -61,6 +61,17 @@ std::optional<std::pair<int64_t, int64_t>> both(Expr a, Expr b) {
 }
 }  // namespace
 
+bool is_state_axis(const Context& context, const schedule::Group& group, int loop) {
+  for (const schedule::Member& m : group.members) {
+    const auto* node = std::get_if<Comprehension>(&context.graph.node(m.node));
+    if (!node) continue;
+    for (size_t i = 0; i < node->indices.size(); ++i) {
+      if (m.loops[i] == loop && node->indices[i].role == tensor::Role::Axis) return true;
+    }
+  }
+  return false;
+}
+
 Expr size_min(Context& context, Expr a, Expr b) {
   if (auto v = both(a, b)) return context.constant(std::min(v->first, v->second));
   return a == b ? a : scalar::min(a, b);
@@ -132,7 +143,8 @@ base::Result<void> lower_rows(Context& context, const schedule::Group& group) {
       continue;
     }
     inner = true;
-    scope.places[l] = {Form(0), loop.extent, loop.extent, !(loop.extent == Form(1)), Form(0)};
+    const bool axis = !(loop.extent == Form(1)) || is_state_axis(context, group, int(l));
+    scope.places[l] = {Form(0), loop.extent, loop.extent, axis, Form(0)};
   }
   // Tiles from the last grid loop on, while the budget lasts.
   std::vector<Form> tiles(group.loops.size(), Form(1));

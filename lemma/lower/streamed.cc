@@ -214,7 +214,8 @@ void place_loops(Streamed& s) {
     const schedule::Loop& loop = s.group.loops[l];
     if (int(l) == s.row || int(l) == s.stream) continue;
     if (loop.kind == LoopKind::Grid) s.places[l] = tile_grid_loop(c, s.kernel, loop, Form(1));
-    else s.places[l] = {Form(0), loop.extent, loop.extent, !(loop.extent == Form(1)), Form(0)};
+    else s.places[l] = {Form(0), loop.extent, loop.extent,
+                        !(loop.extent == Form(1)) || is_state_axis(c, s.group, int(l)), Form(0)};
   }
 }
 
