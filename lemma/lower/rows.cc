@@ -13,6 +13,7 @@ namespace {
 using schedule::LoopKind;
 using scalar::Op;
 using tensor::Comprehension;
+using tensor::Role;
 
 constexpr int64_t kBudget = 16384;     // elements a block works on
 constexpr int64_t kMinimumRun = 256;   // of the loop along which memory runs
@@ -125,6 +126,14 @@ base::Result<void> lower_rows(Context& context, const schedule::Group& group) {
   scope.places.resize(group.loops.size());
   std::vector<int> grid;
   bool inner = false;
+  // A state axis keeps its dimension even where it has one point: the monoid has it.
+  std::vector<char> state_axis(group.loops.size());
+  for (const schedule::Member& m : group.members) {
+    const auto* node = std::get_if<Comprehension>(&context.graph.node(m.node));
+    for (size_t i = 0; node && i < node->indices.size(); ++i) {
+      if (node->indices[i].role == Role::Axis) state_axis[size_t(m.loops[i])] = 1;
+    }
+  }
   for (size_t l = 0; l < group.loops.size(); ++l) {
     const schedule::Loop& loop = group.loops[l];
     if (loop.kind == LoopKind::Grid) {
@@ -132,7 +141,7 @@ base::Result<void> lower_rows(Context& context, const schedule::Group& group) {
       continue;
     }
     inner = true;
-    scope.places[l] = {Form(0), loop.extent, loop.extent, !(loop.extent == Form(1)), Form(0)};
+    scope.places[l] = {Form(0), loop.extent, loop.extent, state_axis[l] || !(loop.extent == Form(1)), Form(0)};
   }
   // Tiles from the last grid loop on, while the budget lasts.
   std::vector<Form> tiles(group.loops.size(), Form(1));
