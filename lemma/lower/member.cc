@@ -1,6 +1,9 @@
 #include "lemma/lower/member.h"
 
+#include <algorithm>
 #include <limits>
+
+#include "lemma/schedule/contraction.h"
 
 namespace lemma::lower {
 
@@ -43,6 +46,21 @@ std::vector<int> all_points(const Comprehension& node) {
   return out;
 }
 
+// x / y with y free of the last point becomes x * (1 / y): the reciprocal is taken once where y is, and multiplying is
+// many times cheaper than dividing. Real: one more rounding.
+Expr share_reciprocals(const Comprehension& node, Expr body) {
+  const std::vector<int> points = all_points(node);
+  if (points.empty()) return body;
+  const auto uses_last = [&](Expr e) {
+    const std::vector<int> used = schedule::used_indices(node, e);
+    return std::find(used.begin(), used.end(), points.back()) != used.end();
+  };
+  return scalar::rewrite(body, body.arena(), [&](Expr e, std::span<const Expr> args) {
+    if (!e.is(Op::Div) || e.arg(1).is_const() || uses_last(e.arg(1)) || !uses_last(e.arg(0))) return Expr();
+    return args[0] * scalar::unary(Op::Recip, args[1]);
+  });
+}
+
 void lower_map(Context& context, const schedule::Group& group, const schedule::Member& member, Scope& scope) {
   const Comprehension& node = comprehension(context, member);
   const MemberPlace place = place_member(context, group, member, scope);
@@ -54,7 +72,7 @@ void lower_map(Context& context, const schedule::Group& group, const schedule::M
   for (size_t o = 0; o < node.outputs.size(); ++o) {
     const tensor::Output& output = node.outputs[o];
     const Value value{member.node, int(o)};
-    const Expr body = translator.translate(node.body[size_t(output.result)]);
+    const Expr body = translator.translate(share_reciprocals(node, node.body[size_t(output.result)]));
     if (const std::optional<Home> global = context.global_home(value)) {
       map.stores.push_back(store(context, global_access(*global, output, place.index_forms), body));
     }

@@ -297,14 +297,30 @@ void match_score(Streamed& s, const std::vector<const schedule::Member*>& reduci
       if (v.node == s.member->node) return;
     }
   }
-  const Expr score = node.body[0];
+  // product * f, or select(c, product * f, 0), with f and c over sizes only.
+  auto only_sizes = [](Expr e) {
+    for (Expr x : scalar::reachable({&e, 1})) {
+      if (x.is(Op::Arg) || x.is(Op::Present) || x.is(Op::Index)) return false;
+    }
+    return true;
+  };
+  Expr score = node.body[0], condition;
+  if (score.is(Op::Select) && only_sizes(score.arg(0)) && score.arg(2).is_const() && score.arg(2).payload() == 0) {
+    condition = score.arg(0);
+    score = score.arg(1);
+  }
   if (is_product(score)) {
+    if (condition.valid()) return;
     s.score_in_place = true;
   } else if (score.is(Op::Mul)) {
-    const bool left = score.arg(0).is_const();
-    if (!(left && is_product(score.arg(1))) && !(score.arg(1).is_const() && is_product(score.arg(0)))) return;
+    const bool left = only_sizes(score.arg(0)) && is_product(score.arg(1));
+    if (!left && !(only_sizes(score.arg(1)) && is_product(score.arg(0)))) return;
     s.score_in_place = true;
     s.score_factor = left ? score.arg(0) : score.arg(1);
+    if (condition.valid()) {
+      s.score_factor = scalar::select(condition, s.score_factor,
+                                      scalar::constant(score.arena(), score.kind(), 0));
+    }
   }
 }
 
@@ -403,9 +419,14 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
     } else {
       tile::If inside;
       inside.reads = bounds.inside_reads;
-      inside.condition = *bounds.inside;
-      if (!s.score_in_place) inside.then.push_back(score_map(false));
-      inside.otherwise.push_back(score_map(true));
+      if (s.score_in_place) {
+        inside.condition = !*bounds.inside;
+        inside.then.push_back(score_map(true));
+      } else {
+        inside.condition = *bounds.inside;
+        inside.then.push_back(score_map(false));
+        inside.otherwise.push_back(score_map(true));
+      }
       block.push_back(std::move(inside));
     }
   }

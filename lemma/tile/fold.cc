@@ -85,6 +85,15 @@ std::vector<Expr> lifted(const monoid::Monoid& m, const std::vector<Expr>& body,
 template <class S>
 bool transfer(Machine& machine, const S& s, States& states, const std::vector<int64_t>& points,
               const std::vector<char>& wanted, bool writes) {
+  for (const Range& axis : s.axes) {
+    for (const Access& r : s.reads) {
+      for (const view::Form& f : r.coords) {
+        if (f.uses(view::AtomKind::Index, axis.var)) {
+          return machine.fault("an operand varies along a state axis, which the interpreter cannot fold yet");
+        }
+      }
+    }
+  }
   const Columns columns{variables_of({&s.points, &s.axes}), 0};
   const Points box(joined(points, machine.extents(s.axes)));
   const int64_t per_point = std::max<int64_t>(1, Points(machine.extents(s.axes)).count());

@@ -115,7 +115,8 @@ struct Map {
 // With `accumulate` the fold starts from what the states hold, else from the identity. A component's state access may
 // leave out point variables it does not depend on (its own index set); then the body's operand for it does not use
 // them and it is folded once, not once for each. TopK states have the slot as last dimension.
-// State axes (monoid components with axes) are the last dimensions of the state accesses, given by `axes` variables.
+// State axes (monoid components with axes) are the last dimensions of the state accesses, given by `axes` variables;
+// operands may vary along them.
 struct Reduce {
   std::vector<Range> points;
   std::vector<Range> axes;

@@ -352,13 +352,6 @@ class Validator {
     if (s.body.size() != m.operands.size()) return fail("it has " + std::to_string(s.body.size()) + " operands, " + m.name + " takes " + std::to_string(m.operands.size()));
     for (size_t i = 0; i < s.body.size(); ++i) LEMMA_TRY_VOID(check(s.body[i], m.operands[i], scope, "operand " + std::to_string(i)));
     if (s.states.size() != m.components.size()) return fail("it has " + std::to_string(s.states.size()) + " states, " + m.name + " has " + std::to_string(m.components.size()) + " components");
-    for (const Range& axis : s.axes) {
-      for (const Access& r : s.reads) {
-        for (const view::Form& f : r.coords) {
-          if (f.uses(view::AtomKind::Index, axis.var)) return fail("a read uses the state axis " + variable(axis.var) + ", and operands have no state axes");
-        }
-      }
-    }
     for (size_t c = 0; c < s.states.size(); ++c) LEMMA_TRY_VOID(state(s, c, folded));
     return {};
   }
