@@ -271,5 +271,27 @@ TEST(Lower, RowsTogether) {
   }
 }
 
+// A division shared by a row keeps quotients whose divisor has no finite reciprocal, and the classes of all others.
+TEST(Lower, DivisionOncePerRow) {
+  const float divisors[] = {3.0f, 1e-39f, -1e-45f, 0.0f, INFINITY, NAN, 3e38f};
+  const float x0[] = {1.0f, 1e-39f, 0.0f, -2.5e-40f};
+  Builder b;
+  const Value x = b.input("x", {4}), y = b.input("y", {7});
+  Draft d = b.draft("q");
+  const Form i = d.point("i", 7), j = d.point("j", 4);
+  b.output("q", d.map({d.read(x, {j}) / d.read(y, {i})}));
+  std::vector<float> xs(x0, x0 + 4), ys(divisors, divisors + 7), out(28, -7.0f);
+  run(b.finish(), {}, {&xs, &ys, &out}, schedule::Strategy::Rows);
+  for (size_t r = 0; r < 7; ++r) {
+    for (size_t c = 0; c < 4; ++c) {
+      const double want = double(xs[c]) / ys[r];
+      const double got = out[r * 4 + c];
+      if (std::isnan(want)) EXPECT_TRUE(std::isnan(got)) << r << " " << c;
+      else if (std::isinf(float(want))) EXPECT_EQ(float(got), float(want)) << r << " " << c;
+      else EXPECT_NEAR(got, want, 1e-6 * std::fabs(want) + 2e-45) << r << " " << c;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lemma::lower

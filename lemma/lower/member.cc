@@ -47,7 +47,8 @@ std::vector<int> all_points(const Comprehension& node) {
 }
 
 // x / y with y free of the last point becomes x * (1 / y): the reciprocal is taken once where y is, and multiplying is
-// many times cheaper than dividing. Real: one more rounding.
+// many times cheaper than dividing. A y whose reciprocal would overflow is scaled by a power of two first. Real: one more
+// rounding.
 Expr share_reciprocals(const Comprehension& node, Expr body) {
   const std::vector<int> points = all_points(node);
   if (points.empty()) return body;
@@ -57,7 +58,11 @@ Expr share_reciprocals(const Comprehension& node, Expr body) {
   };
   return scalar::rewrite(body, body.arena(), [&](Expr e, std::span<const Expr> args) {
     if (!e.is(Op::Div) || e.arg(1).is_const() || uses_last(e.arg(1)) || !uses_last(e.arg(0))) return Expr();
-    return args[0] * scalar::unary(Op::Recip, args[1]);
+    const bool wide = e.kind() == Kind::F64;
+    const auto number = [&](double v) { return scalar::constant(e.arena(), e.kind(), v); };
+    const Expr tiny = scalar::binary(Op::Lt, scalar::unary(Op::Abs, args[1]), number(wide ? 0x1p-900 : 0x1p-100));
+    const Expr scale = scalar::select(tiny, number(wide ? 0x1p512 : 0x1p64), number(1));
+    return args[0] * scalar::unary(Op::Recip, args[1] * scale) * scale;
   });
 }
 

@@ -183,7 +183,7 @@ tile::Map pack(Product& p, bool left, int buffer, const Form& row0, const Form& 
   }
   Translator t(c, *p.node, forms, {});
   map.comment = std::string(left ? "rows" : "panels") + " of " + p.node->name;
-  const Expr value = t.translate(left ? p.contraction.lhs : p.contraction.rhs);
+  const Expr value = scalar::cast(t.translate(left ? p.contraction.lhs : p.contraction.rhs), scalar::kind_of(p.operand));
   map.where = t.translate(left ? p.contraction.lhs_domain : p.contraction.rhs_domain);
   tile::Access to;
   to.buffer = buffer;

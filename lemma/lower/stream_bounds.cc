@@ -123,6 +123,7 @@ StreamBounds stream_bounds(Context& context, const schedule::Group& group,
           if (*cr > 0) out.upper_follows_row = true;
         } else if (*cj == 1) {
           low = size_max(context, low, -loosest);
+          out.exact = false;  // the first tile begins before the bound
         } else {
           out.exact = false;  // rows may be absent, or the stream is read in strides
         }

@@ -179,7 +179,7 @@ Packed pack_beforehand(Streamed& s, const std::string& name, const schedule::Mem
   Translator t(c, node, forms, {});
   tile::Map map;
   map.comment = kernel.comment;
-  const Expr body = t.translate(value);
+  const Expr body = scalar::cast(t.translate(value), scalar::kind_of(type));
   map.where = t.translate(domain);
   const Expr zero = scalar::constant(*c.program.arena, body.kind(), 0);
   to.coords.push_back(Form::index(kv));
@@ -231,6 +231,7 @@ void pack_tile(Streamed& s, Expr factor, const view::Formula& domain, bool along
   tile::Map map;
   Expr value = t.translate(factor);
   if (scale.valid()) value = value * t.translate(scale);
+  value = scalar::cast(value, scalar::kind_of(s.operand));
   map.where = t.translate(domain);
   const Expr zero = scalar::constant(*c.program.arena, value.kind(), 0);
   tile::Access to;

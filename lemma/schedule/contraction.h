@@ -4,6 +4,10 @@
 //
 // Seen from its index use alone: which factor of the body uses which points. A contraction can be carried out by a
 // register-blocked product whatever f and g are, because packing evaluates them.
+//
+// A domain becomes zeros: where no point of one side is present the other side is packed as 0, and the side's own absent
+// terms are 0. A row that is present for some points of a tile must be finite for the others, since 0 * nan is nan:
+// claim finite. --strict keeps products with a domain off the register tiles.
 #pragma once
 
 #include <optional>

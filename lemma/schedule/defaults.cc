@@ -47,7 +47,7 @@ Schedule defaults(const Graph& graph, const rewrite::Context& context) {
   Schedule out;
   for (size_t n = graph.nodes.size(); n-- > 0;) {
     if (!live[n] || grouped[n] || !computes(graph.nodes[n])) continue;
-    GroupBuilder builder(graph, Tensor{int32_t(n)});
+    GroupBuilder builder(graph, Tensor{int32_t(n)}, context.allow < rewrite::Claim::Finite);
     grouped[n] = true;
     // Producers from the nearest back: a node is looked at after all of its readers.
     std::vector<int> refused;

@@ -37,21 +37,22 @@ const Member* Group::member(Tensor node) const {
   return nullptr;
 }
 
-std::optional<Contraction> product_of(const Graph& graph, Tensor node) {
+std::optional<Contraction> product_of(const Graph& graph, Tensor node, bool strict) {
   const auto* c = std::get_if<Comprehension>(&graph.node(node));
   if (!c) return std::nullopt;
   auto match = match_contraction(*c);
   if (!match || match->m.empty() || match->n.empty()) return std::nullopt;
+  if (strict && !(match->lhs_domain.is_always() && match->rhs_domain.is_always())) return std::nullopt;
   return match;
 }
 
-GroupBuilder::GroupBuilder(const Graph& graph, Tensor root) : graph_(graph) {
+GroupBuilder::GroupBuilder(const Graph& graph, Tensor root, bool strict) : graph_(graph), strict_(strict) {
   nodes_.insert(root.index);
   Member member{root, {}};
   if (const auto* c = std::get_if<Comprehension>(&graph.node(root))) {
     for (const tensor::IndexInfo& i : c->indices) member.loops.push_back(add_loop(i.name, i.extent));
     group_.name = c->name;
-    if (product_of(graph, root)) group_.strategy = Strategy::Product;
+    if (product_of(graph, root, strict)) group_.strategy = Strategy::Product;
   } else {
     const auto& s = std::get<tensor::Scatter>(graph.node(root));
     for (const tensor::IndexInfo& i : s.indices) member.loops.push_back(add_loop(i.name, i.extent));
@@ -210,7 +211,7 @@ std::optional<std::string> GroupBuilder::absorb(Tensor node) {
                          [&](const Member& m) { return node < m.node; });
   grown.members.insert(at, joining);
 
-  if (const auto product = product_of(graph_, node)) {
+  if (const auto product = product_of(graph_, node, strict_)) {
     const bool only_maps = std::all_of(group_.members.begin(), group_.members.end(), [&](const Member& m) {
       return !comprehension(graph_, m.node).monoid;
     });
@@ -243,6 +244,12 @@ std::optional<std::string> GroupBuilder::absorb(Tensor node) {
         if (has && side.size() != 1) return "its streamed side has more than one index";
       }
       if (auto why = check_stream(graph_, grown, stream)) return why;
+      for (const Member& m : grown.members) {
+        const Comprehension& c = comprehension(graph_, m.node);
+        if (strict_ && reduces_over(graph_, m, stream) && !c.domain.is_always()) {
+          return "absent terms of " + c.name + " would be multiplied by 0, which only holds where they are finite";
+        }
+      }
       const std::set<int> common = common_points(graph_, grown);
       for (size_t i = 0; i < loops.size(); ++i) {
         if (is_point(producer->indices[i].role) && loops[i] != stream && !common.count(loops[i])) {

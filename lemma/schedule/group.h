@@ -13,7 +13,8 @@ namespace lemma::schedule {
 // Starts with a root and takes in producers one by one. A refusal leaves the group as it was and says why.
 class GroupBuilder {
  public:
-  GroupBuilder(const tensor::Graph& graph, tensor::Tensor root);
+  // `strict`: absent terms of a product may not be multiplied by 0 (that is claim finite, see contraction.h).
+  GroupBuilder(const tensor::Graph& graph, tensor::Tensor root, bool strict = false);
 
   // Takes in a node all of whose readers are members already.
   std::optional<std::string> absorb(tensor::Tensor node);  // why not
@@ -27,11 +28,12 @@ class GroupBuilder {
                                        std::vector<std::pair<int, int>>& merge) const;
 
   const tensor::Graph& graph_;
+  bool strict_;
   Group group_;
   std::set<int> nodes_;
 };
 
 // Is the node a contraction with rows and columns, which a register-blocked product carries out best?
-std::optional<Contraction> product_of(const tensor::Graph& graph, tensor::Tensor node);
+std::optional<Contraction> product_of(const tensor::Graph& graph, tensor::Tensor node, bool strict = false);
 
 }  // namespace lemma::schedule
