@@ -224,6 +224,21 @@ TEST(Lower, StreamedSelection) {
   }
 }
 
+// A state axis of one point stays an axis: the monoid has it.
+TEST(Lower, BestOne) {
+  Builder b;
+  const Form N = b.size("N");
+  const Value x = b.input("x", {N});
+  Draft d = b.draft("best");
+  d.axis("slot", 1);
+  const Form j = d.reduce("j", N);
+  const Expr value = d.read(x, {j});
+  b.output("y", d.fold(monoid::top_k(Kind::F32, 1, false), {value, d.index(j)}));
+  std::vector<float> xs = {1, 5, -2, 5}, ys = {NAN};
+  run(b.finish(), {{"N", 4}}, {&xs, &ys}, schedule::Strategy::Rows);
+  EXPECT_EQ(ys[0], 5);
+}
+
 TEST(Lower, RowsTogether) {
   std::mt19937 rng(5);
   const int N = 37, M = 300;

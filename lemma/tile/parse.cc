@@ -451,10 +451,11 @@ class ProgramParser {
   Result<Stmt> gemm() {
     Gemm s;
     LEMMA_TRY(std::vector<Range> all, ranges());
-    if (all.size() != 3) return cursor_.found("three variables before a product: rows, columns and the summed one");
+    if (all.size() < 3) return cursor_.found("three variables before a product: rows, columns and the summed one; then taps");
     s.m = all[0];
     s.n = all[1];
     s.k = all[2];
+    s.taps.assign(all.begin() + 3, all.end());
     LEMMA_TRY(s.acc, access());
     if (cursor_.take("+=")) s.accumulate = true;
     else if (cursor_.take("=")) s.accumulate = false;

@@ -51,6 +51,7 @@ program everything {
     copy (i < 16, j < 8) a[t*16 + i, j] if i < n -> p[i, j] fill -1.5
     for k in m .. n + 1, step 2, unrolled {
       gemm (i < 16, j < 8, d < 8) f[i, j] = p[i, d] * p[d, j]
+      gemm (i < 16, j < 8, d < 4, tap < 2, turn < 2) f[i, j] += p[i, d + 2*tap + turn] * p[d + tap + turn, j]
       if at[0] <= k and z == 0 {
         assert k < 100 : "k"
       } else {
