@@ -42,6 +42,16 @@ void emit_gemm(Unit& unit, const tile::Gemm& gemm) {
   reduce.reduces = gemm.taps;
   reduce.reduces.push_back(gemm.k);
   reduce.reads = {gemm.a, gemm.b};
+  // A result that does not mention m or n has one row or column: a state that leaves a point out is folded once.
+  std::erase_if(reduce.points, [&](const tile::Range& r) {
+    for (const view::Form& c : gemm.acc.coords) {
+      if (c.uses(view::AtomKind::Index, r.var)) return false;
+    }
+    for (tile::Access& read : reduce.reads) {
+      for (view::Form& c : read.coords) c = c.substitute_index(r.var, view::Form(0));
+    }
+    return true;
+  });
   const auto operand = [&](int r) {
     const tile::Access& a = reduce.reads[size_t(r)];
     const Kind own = scalar::kind_of(unit.buffer(a.buffer).type);
