@@ -18,11 +18,10 @@ constexpr int kStreamVar = kRowVar + 1;
 // The domain's constraints over stand-ins and block-level variables; nothing for one that varies otherwise.
 class Reader {
  public:
-  Reader(Context& context, const schedule::Group& group, const schedule::Member& member, int stream, int row,
-         const std::vector<LoopPlace>& places, tile::Block& block)
-      : context_(context), group_(group), member_(member),
-        node_(std::get<Comprehension>(context.graph.node(member.node))), stream_(stream), row_(row), places_(places),
-        block_(block) {}
+  Reader(Context& context, const schedule::Member& member, int stream, int row, const std::vector<LoopPlace>& places,
+         tile::Block& block)
+      : context_(context), member_(member), node_(std::get<Comprehension>(context.graph.node(member.node))),
+        stream_(stream), row_(row), places_(places), block_(block) {}
 
   std::optional<Form> translate(const Form& form) {
     bool uniform = true;
@@ -68,7 +67,6 @@ class Reader {
   }
 
   Context& context_;
-  const schedule::Group& group_;
   const schedule::Member& member_;
   const Comprehension& node_;
   int stream_, row_;
@@ -90,7 +88,7 @@ StreamBounds stream_bounds(Context& context, const schedule::Group& group,
   view::Formula shared;
   for (size_t r = 0; r < reducing.size(); ++r) {
     const Comprehension& node = std::get<Comprehension>(context.graph.node(reducing[r]->node));
-    Reader reader(context, group, *reducing[r], stream, row, places, block);
+    Reader reader(context, *reducing[r], stream, row, places, block);
     // Members with unlike domains are not told apart: the hull of all, and nothing is exact.
     if (r > 0 && !(node.domain == shared)) {
       out.exact = false;
