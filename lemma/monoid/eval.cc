@@ -23,12 +23,15 @@ int64_t constant_of(const view::Form& form, const SizeValues& sizes) {
   });
 }
 
-// The one operation of a combine x op y, if that is what the monoid is.
-std::optional<Op> plain_operation(const Monoid& m) {
-  if (m.components.size() != 1 || m.combine.size() != 1 || !m.components[0].axes.empty()) return std::nullopt;
-  const Update& u = m.combine[0];
+// The one operation of a component's combine x op y, if that is what it is.
+std::optional<Op> plain_operation(const Monoid& m, size_t component) {
+  if (component >= m.combine.size() || !m.components[component].axes.empty()) return std::nullopt;
+  const Update& u = m.combine[component];
   if (!u.sums.empty() || u.reads.size() != 2 || u.reads[0].right == u.reads[1].right || !u.body.valid()) {
     return std::nullopt;
+  }
+  for (const StateRead& r : u.reads) {
+    if (size_t(r.component) != component) return std::nullopt;
   }
   switch (u.body.op()) {
     case Op::Add: case Op::Mul:
@@ -40,6 +43,18 @@ std::optional<Op> plain_operation(const Monoid& m) {
   const Expr a = u.body.arg(0), b = u.body.arg(1);
   const bool two = a.is(Op::Arg) && b.is(Op::Arg) && a.payload() != b.payload();
   return two ? std::optional(u.body.op()) : std::nullopt;
+}
+
+// Per component its one operation; empty if one of them is not that plain. Components then fold by themselves, in order,
+// so that a product of two monoids gives bit for bit what each gives alone.
+std::vector<Op> plain_operations(const Monoid& m) {
+  std::vector<Op> out;
+  for (size_t c = 0; c < m.components.size(); ++c) {
+    const auto op = plain_operation(m, c);
+    if (!op) return {};
+    out.push_back(*op);
+  }
+  return out;
 }
 
 template <class F>
@@ -145,7 +160,7 @@ Evaluator::Evaluator(MonoidRef monoid, const SizeValues& sizes, scalar::Arithmet
   }
   for (const Update& u : m.combine) scalars = scalars && u.sums.empty();
   columnar_ = scalars;
-  plain_ = plain_operation(m);
+  plain_ = plain_operations(m);
   std::vector<int64_t> at;
   for (size_t c = 0; c < m.components.size(); ++c) {
     for (int64_t p = 0; p < counts_[c]; ++p) {
@@ -222,9 +237,9 @@ void Evaluator::combine(Scalar* left, const Scalar* right) {
   if (m.structure == Structure::TopK) {
     merge_top_k(m.components[0].kind, m.count, m.smallest, {left, left + m.count}, {right, right + m.count},
                 scratch_.data(), scratch_.data() + m.count);
-  } else if (plain_) {
+  } else if (!plain_.empty()) {
     const Segment one{0, 1, 0};
-    fold_plain({&one, 1}, right, left);
+    for (size_t c = 0; c < plain_.size(); ++c) fold_plain(c, {&one, 1}, right + c, left + c);
     return;
   } else if (columnar_) {
     std::vector<Column> x, y;
@@ -331,22 +346,23 @@ void Evaluator::combine_columns(std::span<const Column> left, std::span<const Co
   }
 }
 
-void Evaluator::fold_plain(std::span<const Segment> segments, const Scalar* elements, Scalar* states) const {
-  const Kind kind = monoid_->components[0].kind;
+void Evaluator::fold_plain(size_t component, std::span<const Segment> segments, const Scalar* elements,
+                           Scalar* states) const {
+  const Kind kind = monoid_->components[component].kind;
+  const Op op = plain_[component];
   const bool single = arithmetic_ == scalar::Arithmetic::Single && kind == Kind::F32;
   for (const Segment& s : segments) {
     Scalar& state = states[s.state];
     const Scalar* values = elements + s.begin;
-    state = scalar::is_float(kind) ? fold_float(*plain_, state, values, s.end - s.begin, single)
-                                   : fold_integer(*plain_, kind, state, values, s.end - s.begin);
+    state = scalar::is_float(kind) ? fold_float(op, state, values, s.end - s.begin, single)
+                                   : fold_integer(op, kind, state, values, s.end - s.begin);
   }
 }
 
 void Evaluator::fold_columns(std::span<Scalar* const> elements, std::span<const Segment> segments,
                              std::span<Scalar* const> states) {
-  if (plain_) {
-    fold_plain(segments, elements[0], states[0]);
-  } else {
+  for (size_t c = 0; c < plain_.size(); ++c) fold_plain(c, segments, elements[c], states[c]);
+  if (plain_.empty()) {
     fold_tree(elements, std::vector<Segment>(segments.begin(), segments.end()), states);
   }
 }

@@ -75,7 +75,7 @@ class Evaluator {
   };
 
   void compile_step(size_t component, const SizeValues& sizes);
-  void fold_plain(std::span<const Segment> segments, const scalar::Scalar* elements, scalar::Scalar* states) const;
+  void fold_plain(size_t component, std::span<const Segment> segments, const scalar::Scalar* elements, scalar::Scalar* states) const;
   void fold_tree(std::span<scalar::Scalar* const> elements, std::vector<Segment> segments,
                  std::span<scalar::Scalar* const> states);
 
@@ -87,7 +87,7 @@ class Evaluator {
   int64_t state_size_ = 0;
   std::vector<scalar::Scalar> identity_;
   bool columnar_ = false;
-  std::optional<scalar::Op> plain_;                // one component, combined by one operation
+  std::vector<scalar::Op> plain_;                  // per component its one operation; empty if one is not that plain
   scalar::BatchProgram columns_;                   // Arg(c) = left, Arg(n + c) = right
   std::vector<Step> steps_;
   scalar::BatchProgram::Workspace workspace_;

@@ -234,7 +234,7 @@ class Merge {
       const tensor::Output& have = node_.outputs[size_t(value.output)];
       std::vector<int> dims = sum.node.outputs[0].dims;
       for (int& d : dims) d = index_[s][size_t(d)];
-      const bool plain = sum.outer.empty() && have.dims == dims && have.type == sum.node.outputs[0].type;
+      const bool plain = sum.guarded && sum.outer.empty() && have.dims == dims && have.type == sum.node.outputs[0].type;
       if (!plain) value = finishing_map(sum, value, have.dims, index_[s]);
       edits_.redirect[{sum.sum, 0}] = value;
     }
@@ -249,10 +249,17 @@ class Merge {
       at.push_back(int(it - to.begin()));
     }
     node.outputs[0].dims = at;
+    // exp(-inf - -inf) of text without a guard is nan.
+    Expr nothing, some;
+    if (!sum.guarded) {
+      some = something(sum, node);
+      nothing = scalar::binary(Op::And, scalar::binary(Op::Eq, max_of(sum), least()), some);
+    }
     Comprehension out = map_after(edits_.graph, node, value, [&](Expr read) {
+      if (nothing.valid()) read = scalar::select(nothing, nan_of(read.kind()), read);
       std::vector<Factor> factors{{Factor::Kind::Times, read}};
       factors.insert(factors.end(), sum.outer.begin(), sum.outer.end());
-      if (const Expr something = guard_of(sum); something.valid()) factors.push_back({Factor::Kind::Gate, something});
+      if (const Expr guard = guard_of(sum, some); guard.valid()) factors.push_back({Factor::Kind::Gate, guard});
       return multiply(*graph_.arena, read.kind(), factors);
     });
     // map_after drops the reduced indices, which stand last: points keep their numbers.
@@ -261,8 +268,8 @@ class Merge {
   }
 
   // Over nothing the sum was 0 whatever left it. A gate of the text (its sum is not 0) says so already; else the
-  // condition that there is something to sum, or that the max found something.
-  Expr guard_of(const ExpSum& sum) const {
+  // condition that there is something to sum (`some`), or that the max found something.
+  Expr guard_of(const ExpSum& sum, Expr some) const {
     if (proved_finite(sum.outer)) return {};
     for (const Factor& f : sum.outer) {
       if (f.kind == Factor::Kind::Gate && says_not_zero(sum, f.expr)) return {};
@@ -270,9 +277,42 @@ class Merge {
     if (const auto something = not_empty(graph_, sum.node)) {
       return something->is_always() ? Expr() : expr_of(*something, graph_, sum.node);
     }
-    const Kind kind = node_.body[0].kind();
-    const Expr nothing = scalar::constant(*graph_.arena, kind, -std::numeric_limits<double>::infinity());
-    return scalar::binary(Op::Ne, scalar::arg(*graph_.arena, kind, sum.max_read), nothing);
+    return some.valid() ? some : scalar::binary(Op::Ne, max_of(sum), least());
+  }
+
+  Expr max_of(const ExpSum& sum) const { return scalar::arg(*graph_.arena, node_.body[0].kind(), sum.max_read); }
+  Expr least() const {
+    return scalar::constant(*graph_.arena, node_.body[0].kind(), -std::numeric_limits<double>::infinity());
+  }
+  Expr nan_of(Kind kind) const {
+    return scalar::constant(*graph_.arena, kind, std::numeric_limits<double>::quiet_NaN());
+  }
+
+  // That the sum has terms: a condition where the domain's shape gives one, else a reduction of its own, which `node`
+  // then reads where it reads the max.
+  Expr something(const ExpSum& sum, Comprehension& node) {
+    scalar::Arena& arena = *graph_.arena;
+    if (const auto known = not_empty(graph_, sum.node)) {
+      return known->is_always() ? scalar::constant_int(arena, Kind::Bool, 1) : expr_of(*known, graph_, sum.node);
+    }
+    if (!some_) some_ = add_any();
+    Read read = node.reads[size_t(sum.max_read)];
+    read.source = *some_;
+    node.reads.push_back(std::move(read));
+    return scalar::arg(arena, Kind::Bool, int(node.reads.size()) - 1);
+  }
+
+  Value add_any() {
+    Comprehension any = group_.max_node;
+    any.name += "_some";
+    any.outputs[0].name = any.name;
+    any.outputs[0].type = scalar::DType::Bool;
+    any.monoid = monoid::any();
+    any.body = {scalar::constant_int(*graph_.arena, Kind::Bool, 1)};
+    any.definition = nullptr;
+    any.definition_inputs.clear();
+    tidy_reads(any);
+    return {edits_.graph.add(std::move(any)), 0};
   }
 
   // Whether the gate says that one of the group's sums of weights is not 0.
@@ -297,6 +337,7 @@ class Merge {
   std::vector<int> max_index_;
   std::vector<std::vector<int>> index_;  // per sum
   std::vector<int> operand_;             // per sum
+  std::optional<Value> some_;                    // whether the max's domain has points, where a reduction must tell
   Comprehension node_;
 };
 
@@ -425,14 +466,13 @@ class Stabilize {
   // Why a matching sum cannot join the group; empty if it can.
   std::string refusal(const Group& group, const ExpSum& sum) const {
     if (!group.sums.empty() && group.sums[0].scale != sum.scale) return "another sum scales the score differently";
-    bool real = sum.guarded && sum.inner.empty();
+    bool real = sum.inner.empty();
     for (const Factor& f : sum.outer) {
       if (f.kind == Factor::Kind::Over) continue;
       real = real && (f.kind == Factor::Kind::Gate || proved_finite(f.expr));
     }
     if (context_.allow < Claim::Finite && !real) {
-      return sum.guarded ? "a term under a score of -inf would leave instead of counting 0 times its value"
-                         : "its text gives nan where every score is -inf";
+      return "a term under a score of -inf would leave instead of counting 0 times its value";
     }
     Comprehension rest = sum.node;
     rest.body = {multiply(*graph_.arena, rest.body[0].kind(), sum.inner)};

@@ -15,8 +15,9 @@
 // max's; no other way from the max to a factor. It declines where one pass does not pay: the score is read from memory
 // and no sum has points of its own.
 //
-// Claim: real for guarded text and g = 1. Finite for unguarded text (a row of nothing but -inf gives 0, not nan) and for
-// other g (a score of -inf takes its term out instead of multiplying it by 0).
+// Text without the guard gives nan where every score is -inf; the map after the sum says so again.
+//
+// Claim: real for g = 1. Finite for other g (a score of -inf takes its term out instead of multiplying it by 0).
 #pragma once
 
 #include <optional>

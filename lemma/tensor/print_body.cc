@@ -165,7 +165,10 @@ class Printer {
     }
     Infix op{};
     if (infix(e.op(), e.kind() == Kind::Bool, op)) {
-      const auto [x, y] = both(e.arg(0), e.arg(1));
+      auto [x, y] = both(e.arg(0), e.arg(1));
+      // A bare 0 is refused there, as nobody means it; a derived graph may hold one.
+      const bool divides = e.is(Op::FloorDiv) || e.is(Op::Mod);
+      if (divides && y.constant && e.arg(1).as_int() == 0) y = cast(e.arg(1), y);
       // Chains of sums and products need no parentheses on the left; comparisons do not chain.
       const bool chains = op.strength != Compare;
       Piece out;

@@ -123,7 +123,8 @@ std::string run_job(const Job& job, void* library, size_t number, int threads, i
     found.type = array.type;
     found.extents = array.extents;
     for (int64_t i = 0; i < array.count(); ++i) found.data.push_back(scalar::load(array.type, buffers[buffer], i));
-    const std::string wrong = difference(call.outputs[o].name, job.expected[o], found, tolerance(job.c, array.type));
+    const std::string wrong = difference(call.outputs[o].name, job.expected[o], found, tolerance(job.c, array.type),
+                                         job.c.allow());
     if (!wrong.empty()) return wrong + " (" + std::to_string(threads) + " threads)";
   }
   return {};
@@ -239,7 +240,7 @@ void Batch::start() {
   s.compiler = fork();
   LEMMA_CHECK(s.compiler >= 0, "no process");
   if (s.compiler != 0) return;
-  const std::string command = "exec gcc -std=gnu11 -O1 -fno-math-errno -fno-trapping-math -ffp-contract=fast -fPIC -shared -w -fopenmp " +
+  const std::string command = std::string("exec gcc -std=gnu11 -O") + (s.build.name == "plain" ? "0" : "1") + " -fno-math-errno -fno-trapping-math -ffp-contract=fast -fPIC -shared -w -fopenmp " +
                               s.build.flags + " -o " + s.folder + "/batch.so " + s.folder + "/batch.c -lm > " + s.folder + "/batch.log 2>&1";
   execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
   _exit(127);

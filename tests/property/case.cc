@@ -110,7 +110,7 @@ Inputs make_inputs(const Case& c) {
 }
 
 base::Result<std::vector<Array>> evaluate(const Graph& graph, const std::vector<tensor::Binding>& sizes,
-                                          const Inputs& inputs) {
+                                          const Inputs& inputs, tensor::OracleOptions options) {
   std::vector<tensor::Binding> unbound;
   for (size_t s = 0; s < graph.sizes.size(); ++s) {
     if (graph.sizes[s].value) continue;
@@ -119,7 +119,7 @@ base::Result<std::vector<Array>> evaluate(const Graph& graph, const std::vector<
     }
   }
   LEMMA_TRY(Graph bound, tensor::bind(graph, unbound));
-  LEMMA_TRY(tensor::Oracle oracle, tensor::Oracle::make(std::move(bound)));
+  LEMMA_TRY(tensor::Oracle oracle, tensor::Oracle::make(std::move(bound), options));
   for (const auto& [name, array] : inputs) LEMMA_TRY_VOID(oracle.set_input(name, array));
   return oracle.outputs();
 }
@@ -143,9 +143,10 @@ double tolerance(const Case& c, DType type) {
 
 namespace {
 
-bool alike(DType type, Scalar expected, Scalar found, double allowed) {
+bool alike(DType type, Scalar expected, Scalar found, double allowed, rewrite::Claim claim) {
   if (!scalar::is_float(type)) return expected.i == found.i;
   const double e = scalar::rounded(type, expected.f);
+  if (claim == rewrite::Claim::Finite && !std::isfinite(e)) return !std::isfinite(found.f);
   if (std::isnan(e) || std::isnan(found.f)) return std::isnan(e) && std::isnan(found.f);
   if (std::isinf(e) || std::isinf(found.f)) return e == found.f;
   return std::fabs(expected.f - found.f) <= allowed;
@@ -153,7 +154,8 @@ bool alike(DType type, Scalar expected, Scalar found, double allowed) {
 
 }  // namespace
 
-std::string difference(const std::string& output, const Array& expected, const Array& found, double tolerance) {
+std::string difference(const std::string& output, const Array& expected, const Array& found, double tolerance,
+                       rewrite::Claim claim) {
   if (expected.extents != found.extents) return "output " + output + " has another shape";
   double largest = 1;
   if (scalar::is_float(expected.type)) {
@@ -164,7 +166,7 @@ std::string difference(const std::string& output, const Array& expected, const A
   }
   for (size_t i = 0; i < expected.data.size(); ++i) {
     if (!expected.present.empty() && !expected.present[i]) continue;
-    if (alike(expected.type, expected.data[i], found.data[i], tolerance * largest)) continue;
+    if (alike(expected.type, expected.data[i], found.data[i], tolerance * largest, claim)) continue;
     std::ostringstream out;
     out.precision(9);
     out << "output " << output << " element " << i << ": expected ";

@@ -43,15 +43,16 @@ Inputs make_inputs(const Case& c);
 
 // All outputs by the oracle.
 base::Result<std::vector<tensor::Array>> evaluate(const tensor::Graph& graph, const std::vector<tensor::Binding>& sizes,
-                                                  const Inputs& inputs);
+                                                  const Inputs& inputs, tensor::OracleOptions options = {});
 
 // How far results may be off, times max(1, largest expected finite magnitude): of f64 evaluation, or of carrying it out.
 double oracle_tolerance();
 double tolerance(const Case& c, scalar::DType type);
 
-// "" or the first difference. Classes (nan, inf, finite) come before values. Elements the oracle lacks are skipped.
+// "" or the first difference. Classes (nan, inf, finite) come before values; under the claim finite, what the program
+// itself computes infinite may come out nan and the other way round. Elements the oracle lacks are skipped.
 std::string difference(const std::string& output, const tensor::Array& expected, const tensor::Array& found,
-                       double tolerance);
+                       double tolerance, rewrite::Claim claim = rewrite::Claim::Real);
 
 // The program as text of the language, its sizes, and how to replay it.
 std::string describe(const Case& c, const std::string& stage);
