@@ -83,6 +83,7 @@ void scalar_read(Unit& unit, Frame& frame, const std::vector<Access>& reads, siz
 
 std::vector<bool> used_reads(const BodyText& body) {
   std::vector<bool> used = reads_for_where(body);
+  for (int q : body.coords) used[size_t(q)] = true;
   for (Expr e : scalar::reachable(body.roots)) {
     if ((e.is(Op::Arg) || e.is(Op::Present)) && size_t(e.payload()) < used.size()) used[size_t(e.payload())] = true;
   }

@@ -17,6 +17,7 @@ struct BodyText {
   const view::Formula* where = nullptr;
   const std::vector<tile::Access>* reads = nullptr;
   std::vector<scalar::Expr> roots;           // what will be asked of the reads, in the unit's arena
+  std::vector<int> coords = {};              // reads that say where a store goes
 };
 
 // The reads that roots and `where` need, reads needed by reads included.

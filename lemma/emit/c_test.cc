@@ -302,6 +302,27 @@ TEST_P(Builds, TopK) {
   }
 }
 
+// What only a store's place needs is read, also where nothing else asks for it.
+TEST_P(Builds, StoresWhereDataSays) {
+  Builder b;
+  const int N = b.size("N"), i = b.var("i");
+  const int key = b.buffer("key", Space::Input, DType::I32, {s(N)}), y = b.buffer("y", Space::Output, DType::F32, {s(N)});
+  tile::Map map;
+  map.points = {{i, s(N)}};
+  map.reads = {{key, {f(i)}, {}}};
+  map.stores = {{{y, {view::Form::data(0)}, {}}, scalar::f32(b.arena(), 3), {}, std::nullopt}};
+  b.kernel().body.push_back({map});
+  tile::Map nowhere = map;
+  nowhere.where = Formula::never();
+  b.kernel().body.push_back({nowhere});
+  auto unit = load(b, GetParam());
+  ASSERT_TRUE(unit);
+  Guarded keys(4 * 3), ys(4 * 3);
+  for (int k = 0; k < 3; ++k) keys.as<int32_t>()[k] = 2 - k;
+  ASSERT_EQ(unit->run({3}, {keys.data(), ys.data()}), 0);
+  for (int k = 0; k < 3; ++k) EXPECT_EQ(ys.as<float>()[k], 3);
+}
+
 TEST_P(Builds, ScansForwardReverseExclusive) {
   for (int variant = 0; variant < 4; ++variant) {
     Builder b;

@@ -201,7 +201,12 @@ MapText map_text(Unit& unit, const tile::Map& map) {
     text.values.push_back(scalar::import(s.value, unit.arena));
     text.otherwise.push_back(s.otherwise.valid() ? scalar::import(s.otherwise, unit.arena) : Expr());
   }
-  text.body = {&map.where, &map.reads, text.values};
+  text.body = {&map.where, &map.reads, text.values, {}};
+  for (const tile::Store& s : map.stores) {
+    for (const Form& c : s.to.coords) {
+      for (int q : c.ids(view::AtomKind::Data)) text.body.coords.push_back(q);
+    }
+  }
   for (Expr e : text.otherwise) {
     if (e.valid()) text.body.roots.push_back(e);
   }

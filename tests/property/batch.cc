@@ -257,7 +257,11 @@ std::vector<std::pair<Case, Failure>> Batch::finish() {
   if (status != 0) {
     std::ifstream log(s.folder + "/batch.log");
     std::string said((std::istreambuf_iterator<char>(log)), {});
-    failures.push_back({s.jobs[0].c, {"c", "(" + s.build.name + ") the C compiler refuses the batch that begins here: " + said.substr(0, 2000)}});
+    // Every global name ends in _u<job>.
+    size_t job = 0;
+    if (const size_t at = said.find("_u"); at != std::string::npos) job = std::strtoull(said.c_str() + at + 2, nullptr, 10);
+    if (job >= s.jobs.size()) job = 0;
+    failures.push_back({s.jobs[job].c, {"c", "(" + s.build.name + ") the C compiler refuses it: " + said.substr(0, 2000)}});
     return failures;
   }
   for (size_t at = 0; at < s.jobs.size();) at = s.run_from(at, failures);

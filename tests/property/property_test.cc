@@ -32,7 +32,7 @@ TEST(Property, WideGraphsAgreeWithTheOracleInEveryStage) {
   Plan plan;
   plan.family = Family::Wide;
   plan.seed = from_environment("LEMMA_PROPERTY_SEED", 1);
-  plan.count = from_environment("LEMMA_PROPERTY_COUNT", 3400);
+  plan.count = from_environment("LEMMA_PROPERTY_COUNT", 3000);
   plan.tile_share = 2;
   plan.run_share = 8;
   expect_agreement(plan, 0.9);
@@ -42,7 +42,7 @@ TEST(Property, PlainGraphsAgreeWithTheOracleInEveryStage) {
   Plan plan;
   plan.family = Family::Plain;
   plan.seed = from_environment("LEMMA_PROPERTY_SEED", 1);
-  plan.count = from_environment("LEMMA_PROPERTY_COUNT", 800);
+  plan.count = from_environment("LEMMA_PROPERTY_COUNT", 1200);
   plan.tile_share = 2;
   plan.run_share = 8;
   expect_agreement(plan, 0.9);

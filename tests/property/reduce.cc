@@ -151,8 +151,19 @@ class Reducer {
     return true;
   }
 
+  // One output, or what it is computed from.
   bool outputs() {
-    if (best_.c.symbolic.outputs.size() < 2) return false;
+    const Graph& graph = best_.c.symbolic;
+    if (graph.outputs.size() < 2) {
+      for (int32_t n = 0; n < graph.outputs[0].value.node.index; ++n) {
+        if (std::holds_alternative<Input>(graph.nodes[size_t(n)])) continue;
+        Case next = best_.c;
+        const Value value{Tensor{n}, 0};
+        next.symbolic.outputs = {{graph.outputs[0].name, value, tensor::type(graph, value), std::nullopt}};
+        if (take(std::move(next))) return true;
+      }
+      return false;
+    }
     for (size_t o = 0; o < best_.c.symbolic.outputs.size(); ++o) {
       Case next = best_.c;
       next.symbolic.outputs = {best_.c.symbolic.outputs[o]};
