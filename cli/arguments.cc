@@ -1,7 +1,10 @@
 #include "cli/arguments.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <filesystem>
 
 #include "lemma/runtime/file.h"
 #include "lemma/runtime/host.h"
@@ -199,7 +202,14 @@ Result<std::vector<Destination>> parse_destinations(const Graph& graph, const st
     if (!parts) return base::invalid("'--out " + text + "' names no output", {}, "write it as --out y=file.npy");
     if (!known) return base::invalid("the program has no output '" + parts->name + "'", {}, "its outputs are " + all);
     LEMMA_TRY(const runtime::FilePlace place, runtime::parse_place(parts->value));
-    (void)place;
+    // Said before anything long has run.
+    std::filesystem::path folder = std::filesystem::path(place.path).parent_path();
+    if (folder.empty()) folder = ".";
+    std::error_code none;
+    if (!std::filesystem::is_directory(folder, none)) {
+      return base::system_failure("cannot write '" + place.path + "': there is no folder '" + folder.string() + "'", "make it first");
+    }
+    if (::access(folder.c_str(), W_OK) != 0) return base::system_failure("cannot write into the folder '" + folder.string() + "'");
     out.push_back({parts->name, parts->value});
   }
   return out;

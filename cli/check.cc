@@ -13,6 +13,8 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "lemma/monoid/laws.h"
+#include "lemma/tensor/print.h"
 
 namespace lemma::cli {
 namespace {
@@ -119,6 +121,34 @@ Result<std::vector<Verdict>> run_and_compare(const Context& context, const Optio
   return verdicts;
 }
 
+// What the program's own monoids were tested on: the user is told that it was a test.
+struct LawTest {
+  std::string monoid;
+  monoid::Report report;
+};
+
+std::vector<LawTest> test_laws(const tensor::Graph& graph) {
+  std::vector<LawTest> out;
+  for (const tensor::Node& n : graph.nodes) {
+    const auto* node = std::get_if<tensor::Comprehension>(&n);
+    if (!node || !node->monoid || !tensor::library_name(*node->monoid).empty()) continue;
+    const std::string& name = node->monoid->name;
+    if (std::any_of(out.begin(), out.end(), [&](const LawTest& t) { return t.monoid == name; })) continue;
+    monoid::LawOptions options;
+    options.random_triples = 2000;
+    options.sizes = [](int) { return int64_t(3); };
+    out.push_back({name, monoid::check_laws(node->monoid, options)});
+  }
+  return out;
+}
+
+void print(const LawTest& t) {
+  std::printf("laws  %s: held on %d triples of random and special values; a test, no proof\n", t.monoid.c_str(), t.report.cases);
+  for (const monoid::Violation& v : t.report.at_special) {
+    std::printf("      with inf or nan it breaks %s: %s\n", v.law.c_str(), v.counterexample.c_str());
+  }
+}
+
 void print(const Verdict& v) {
   const driver::Comparison& c = v.comparison;
   const std::string what = v.output + " " + runtime::describe(v.array);
@@ -174,6 +204,7 @@ int check(const Context& context, const Options& given) {
     print_json({{"ok", ok}, {"seed", *options.data.seed}, {"outputs", list}});
   } else {
     std::printf("seed  %llu\n", static_cast<unsigned long long>(*options.data.seed));
+    for (const LawTest& t : test_laws(source->graph)) print(t);
     for (const Verdict& v : *verdicts) print(v);
   }
   return ok ? kOk : kDifferent;

@@ -92,6 +92,13 @@ TEST(Cli, ChecksAgainstTheOracle) {
   EXPECT_NE(strict.out.find("WRONG c f32[70, 65]: "), std::string::npos) << strict.out;
 }
 
+TEST(Cli, SaysThatLawsWereTested) {
+  const Workplace w;
+  const Result r = w.run("check " LEMMA_SOURCE_DIR "/examples/user_monoid.lemma --size N=9 --size M=70 --random 5");
+  EXPECT_EQ(r.code, 0) << r.out << r.err;
+  EXPECT_NE(r.out.find("triples of random and special values; a test, no proof\n"), std::string::npos) << r.out;
+}
+
 TEST(Cli, SecondRunIsAHit) {
   const Workplace w;
   const std::string command = "--json run twice.lemma --size N=3 --random 1";
@@ -150,7 +157,7 @@ TEST(Cli, ErrorsAreExact) {
       {"run twice.lemma --in x=x.npy --out y=y.txt", 2,
        "error: 'y.txt' does not say which format to write\n  help: end it in .npy, .npz, .idx, .raw or .bin\n"},
       {"run twice.lemma --in x=x.npy --out y=no/such/y.npy", 4,
-       "system error: cannot write 'no/such/y.npy': No such file or directory\n"},
+       "system error: cannot write 'no/such/y.npy': there is no folder 'no/such'\n  help: make it first\n"},
       {"run keys.lemma --in e=e.npy --size E=4", 2,
        "keys.lemma:2:7: error: input 'e' states the range 0..4, and holds 4 at [4]\n"},
       {"run twice.lemma --in x=x.npy --target vax", 2,

@@ -45,7 +45,7 @@ void add_help(CLI::App& app, Context& context) {
       context.exit = kUsage;
       return;
     }
-    std::fputs(target->help().c_str(), stdout);
+    std::fputs(target->help("lemma").c_str(), stdout);
   });
 }
 

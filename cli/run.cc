@@ -118,6 +118,7 @@ int run(const Context& context, const Options& options) {
   if (!source) return fail(context, source.error());
   const auto destinations = parse_destinations(source->graph, options.outputs);
   if (!destinations) return fail(context, destinations.error());
+  if (source->graph.outputs.empty()) notice(context, "the program has no output, so nothing is computed; name one: output y");
   const auto outcome = run_program(context, options, *source);
   if (!outcome) return fail(context, outcome.error());
   if (const auto written = write_outputs(*destinations, outcome->outputs); !written) return fail(context, written.error());

@@ -112,7 +112,7 @@ int show(const Context& context, const Options& options) {
   if (options.explain) {
     if (compiled->decisions.empty()) std::printf("no rewrite had anything to say\n");
     for (const rewrite::Decision& d : compiled->decisions) {
-      std::printf("%s %s at %s: %s\n", d.applied ? "did     " : "declined", d.pass.c_str(), d.subject.c_str(),
+      std::printf("%s %s%s%s: %s\n", d.applied ? "did     " : "declined", d.pass.c_str(), d.subject.empty() ? "" : " at ", d.subject.c_str(),
                   d.sentence.c_str());
     }
   }

@@ -116,7 +116,7 @@ Library library_of(const Unit& unit, const tile::Program& p, std::string source,
 
   Writer h;
   const std::string guard = upper(s.function) + "_H_INCLUDED";
-  h.line("/* " + safe(p.name) + ", made by Lemma. C99 and its mathematical functions; nothing is allocated in a call. */");
+  h.line("/* " + safe(name) + ", made by Lemma. C99 and its mathematical functions; nothing is allocated in a call. */");
   h.line("#ifndef " + guard);
   h.line("#define " + guard);
   h.line("");

@@ -16,6 +16,7 @@ namespace lemma::language {
 struct Term {
   scalar::Expr expr;
   bool weak = false;                 // made of literals, sizes and indices: takes the kind of what it meets
+  bool large = false;                // made with an integer that no coordinate may hold
   std::optional<int64_t> literal;    // an integer literal
   view::Formula where;               // where it exists
   MaybeForm form;                    // an integer (or a bool as 0 or 1) as a form

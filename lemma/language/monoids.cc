@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "lemma/language/build.h"
+#include "lemma/monoid/laws.h"
 
 namespace lemma::language {
 
@@ -384,6 +385,20 @@ struct Clauses {
   }
 };
 
+// Reductions are split and reordered by the laws, so what breaks one would give other results for other schedules.
+base::Result<void> keep_laws(const MonoidSpec& spec, const MonoidRef& m) {
+  monoid::LawOptions options;
+  options.random_triples = 100;
+  options.sizes = [](int) { return int64_t(3); };
+  const monoid::Report report = monoid::check_laws(m, options);
+  if (report.ok()) return {};
+  const monoid::Violation& v = report.violations[0];
+  const Named& name = spec.definition->name;
+  const bool claimed = v.law == "commutativity" || v.law == "idempotence";
+  return spec.unit->source.error(name.place, "the monoid `" + name.name + "` breaks the law of " + v.law + ": " + v.counterexample,
+                                 claimed ? "leave out the clause that claims it" : "combine(x, combine(y, z)) must be combine(combine(x, y), z), and the identity must change nothing");
+}
+
 Result<MonoidRef> defined(Context& c, const MonoidSpec& spec, const std::vector<Kind>& kinds, int frame, NodeId ast) {
   const MonoidDefinition& d = *spec.definition;
   LEMMA_TRY(const MonoidShape shape, shape_of(c, spec, int(kinds.size()), frame, ast));
@@ -444,7 +459,9 @@ Result<MonoidRef> defined(Context& c, const MonoidSpec& spec, const std::vector<
     }
   }
   m.structure = elementwise ? monoid::Structure::Elementwise : monoid::Structure::General;
-  return MonoidRef(std::make_shared<const Monoid>(std::move(m)));
+  const MonoidRef out = std::make_shared<const Monoid>(std::move(m));
+  LEMMA_TRY_VOID(keep_laws(spec, out));
+  return out;
 }
 
 }  // namespace

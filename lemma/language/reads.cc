@@ -119,7 +119,10 @@ Result<Form> NodeBuilder::coordinate(CoreId core, Mode mode, Formula& where) {
     const Core& node = c_.cores[size_t(core)];
     return c_.fail(node, "a coordinate is an integer, found " + (kind == Kind::Bool ? std::string("a bool") : t.weak ? std::string("a float") : std::string(scalar::name(kind))), "cast it, as in i32(x)");
   }
-  if (t.literal && t.weak && !t.form) return c_.fail(c_.cores[size_t(core)], "this integer is too large for a coordinate, expected at most 2^40");
+  if (t.large && !t.form) {
+    return c_.fail(c_.cores[size_t(core)], "this coordinate holds an integer beyond 2^40, which no array reaches",
+                   "a key that is meant to wrap is computed from typed integers: i64(...)");
+  }
   if (!t.form) {
     LEMMA_TRY(t, materialise(core));
   }

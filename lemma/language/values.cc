@@ -190,7 +190,8 @@ Result<Term> NodeBuilder::literal(const Core& core) {
   const int64_t value = core.negative ? int64_t(0 - core.magnitude) : int64_t(core.magnitude);
   t.expr = scalar::constant_int(*arena_, !core.negative && core.magnitude >> 63 ? Kind::U64 : Kind::I64, value);
   t.literal = value;
-  if (core.magnitude <= uint64_t(largest_literal)) t.form = Form(value);
+  t.large = core.magnitude > uint64_t(largest_literal);
+  if (!t.large) t.form = Form(value);
   return t;
 }
 
@@ -355,6 +356,8 @@ Result<Term> NodeBuilder::binary(Op op, const Term& a, const Term& b, CoreId cor
   t.expr = scalar::binary(op, x, y);
   LEMMA_TRY(t.where, together(a.where, b.where, core));
   t.form = form_of(op, a, b);
+  const bool affine = a.form && b.form && (op == Op::Add || op == Op::Sub || (op == Op::Mul && !(varies(*a.form) && varies(*b.form))));
+  t.large = a.large || b.large || (affine && !t.form);
   return t;
 }
 
@@ -565,7 +568,7 @@ Result<Term> NodeBuilder::cast(CoreId id, Mode mode) {
   const Core core = c_.cores[size_t(id)];
   LEMMA_TRY(const Term a, term(core.args[0], mode));
   Term t = a;
-  t.weak = false;
+  t.weak = t.large = false;
   t.literal.reset();
   t.truth.reset();
   t.form.reset();

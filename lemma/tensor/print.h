@@ -20,4 +20,7 @@ namespace lemma::tensor {
 
 std::string print(const Graph& graph);
 
+// What the language calls a monoid of the library, `topk[8]`; empty for one that a program defines.
+std::string library_name(const monoid::Monoid& monoid);
+
 }  // namespace lemma::tensor
