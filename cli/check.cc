@@ -13,7 +13,9 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "lemma/driver/work.h"
 #include "lemma/monoid/laws.h"
+#include "lemma/runtime/host.h"
 #include "lemma/tensor/print.h"
 
 namespace lemma::cli {
@@ -31,6 +33,9 @@ struct Options {
   int64_t points = 4096;
 };
 
+// Above this many operations (about a minute of plain loops) only the sampled points are compared.
+constexpr double kMostSimpleOperations = 2e11;
+
 struct Verdict {
   std::string output;
   runtime::Array array;
@@ -38,7 +43,8 @@ struct Verdict {
   driver::Tolerance tolerance;
   std::optional<int64_t> unwritten;  // differs between two fills
   bool whole = true;
-  bool ok() const { return comparison.ok() && !unwritten; }
+  std::optional<driver::Comparison> simple;  // every element against plain loops, where the oracle saw samples
+  bool ok() const { return comparison.ok() && !unwritten && (!simple || simple->ok()); }
 };
 
 // The first element whose value is what was there before.
@@ -94,6 +100,48 @@ Result<std::vector<Verdict>> compare_all(const Context& context, const Options& 
   return verdicts;
 }
 
+std::vector<driver::Reference> references_of(const Array& array) {
+  std::vector<driver::Reference> out(size_t(array.count()));
+  for (int64_t i = 0; i < array.count(); ++i) {
+    driver::Reference& r = out[size_t(i)];
+    r.flat = i;
+    if (scalar::is_float(array.type)) r.real = runtime::float_at(array, i);
+    else r.integer = runtime::int_at(array, i);
+  }
+  return out;
+}
+
+// Every element against an independent kernel: the program as it is written, node by node, in plain scalar loops. Both
+// sides round, so twice the tolerance is allowed.
+Result<void> compare_with_simple_kernels(const Context& context, const Options& options, const tensor::Graph& graph,
+                                         const driver::Arguments& arguments, const std::vector<tensor::Binding>& sizes,
+                                         std::vector<Verdict>& verdicts) {
+  if (std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.whole; })) return {};
+  if (const double work = driver::count_work(graph, sizes).operations; work > kMostSimpleOperations) {
+    notice(context, "the other elements are not compared: plain loops would take long over " + number(work, 2) + " operations");
+    return {};
+  }
+  driver::CompileOptions how;
+  how.derive = false;
+  how.simple = true;
+  LEMMA_TRY(how.target, runtime::named_target("generic"));
+  LEMMA_TRY(const driver::Compiled compiled, driver::compile(graph, how));
+  LEMMA_TRY(const Kernels kernels, load_kernels(context, compiled, options.program));
+  LEMMA_TRY(driver::Call call, driver::prepare(compiled, arguments));
+  runtime::Workspace workspace;
+  {
+    Progress progress(context, "comparing with plain loops");
+    LEMMA_TRY_VOID(driver::launch(kernels.module, call, workspace, thread_count(options.data)));
+  }
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    driver::Tolerance allowed = verdicts[i].tolerance;
+    allowed.absolute *= 2;
+    allowed.relative *= 2;
+    verdicts[i].simple = driver::compare(verdicts[i].array, references_of(call.outputs[i].array), allowed);
+  }
+  return {};
+}
+
 Result<std::vector<Verdict>> run_and_compare(const Context& context, const Options& options,
                                              const tensor::Graph& graph) {
   LEMMA_TRY(const driver::Arguments arguments, gather_arguments(graph, options.data));
@@ -113,6 +161,7 @@ Result<std::vector<Verdict>> run_and_compare(const Context& context, const Optio
   LEMMA_TRY_VOID(driver::launch(kernels.module, second, workspace, threads));
   LEMMA_TRY(std::vector<Verdict> verdicts,
             compare_all(context, options, graph, arguments, compiled.program, call.outputs));
+  LEMMA_TRY_VOID(compare_with_simple_kernels(context, options, graph, arguments, call.sizes, verdicts));
   for (size_t i = 0; i < verdicts.size(); ++i) {
     if (!scalar::is_float(verdicts[i].array.type)) {
       verdicts[i].unwritten = first_difference(call.outputs[i].array, second.outputs[i].array);
@@ -157,7 +206,17 @@ void print(const Verdict& v) {
     std::printf("ok    %s: %s, worst error %s", what.c_str(), how.c_str(), number(c.worst, 3).c_str());
     if (c.where && c.worst > 0) std::printf(" at %s", driver::print_index(v.array.extents, *c.where).c_str());
     std::printf(", allowed %s\n", driver::describe(v.tolerance).c_str());
+    if (v.simple) std::printf("      every element against plain loops: worst difference %s\n", number(v.simple->worst, 3).c_str());
     return;
+  }
+  if (v.simple && !v.simple->ok()) {
+    std::printf("WRONG %s: %lld elements differ from plain loops", what.c_str(), static_cast<long long>(v.simple->different));
+    if (v.simple->where) {
+      std::printf("; worst at %s: found %s, plain loops give %s", driver::print_index(v.array.extents, *v.simple->where).c_str(),
+                  number(v.simple->found, 9).c_str(), number(v.simple->expected, 9).c_str());
+    }
+    std::printf("\n");
+    if (v.comparison.ok() && !v.unwritten) return;
   }
   std::printf("WRONG %s: %lld of %lld compared elements differ", what.c_str(), static_cast<long long>(c.different),
               static_cast<long long>(c.compared));
@@ -183,6 +242,7 @@ json to_json(const Verdict& v) {
     out["found"] = number(c.found, 17);
     out["expected"] = number(c.expected, 17);
   }
+  if (v.simple) out["plain_loops"] = {{"different", v.simple->different}, {"worst_difference", v.simple->worst}};
   if (v.unwritten) out["unwritten"] = driver::print_index(v.array.extents, *v.unwritten);
   return out;
 }

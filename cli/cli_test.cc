@@ -86,6 +86,10 @@ TEST(Cli, ChecksAgainstTheOracle) {
       w.run("check matmul.lemma --size M=200 --size N=165 --size K=33 --random 5 --whole-below 1000");
   EXPECT_EQ(sampled.code, 0) << sampled.out << sampled.err;
   EXPECT_NE(sampled.out.find(" sampled elements"), std::string::npos) << sampled.out;
+  EXPECT_NE(sampled.out.find("every element against plain loops: worst difference "), std::string::npos) << sampled.out;
+  const Result differs = w.run("check " LEMMA_SOURCE_DIR "/examples/softmax.lemma --size N=30 --size M=1000 --random 5 --whole-below 1000 --tolerance 1e-10");
+  EXPECT_EQ(differs.code, 1);
+  EXPECT_NE(differs.out.find(" elements differ from plain loops; worst at ["), std::string::npos) << differs.out;
   // No tolerance at all: f32 sums differ from f64 ones somewhere.
   const Result strict = w.run("check matmul.lemma --size M=70 --size N=65 --size K=333 --random 5 --tolerance 0");
   EXPECT_EQ(strict.code, 1);

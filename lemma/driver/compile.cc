@@ -48,6 +48,8 @@ base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& option
   schedule::Schedule schedule;
   if (options.schedule) {
     LEMMA_TRY(schedule, schedule::parse(*options.schedule, out.derived));
+  } else if (options.simple) {
+    schedule = schedule::simple(out.derived);
   } else {
     schedule = schedule::defaults(out.derived, context);
   }

@@ -19,6 +19,7 @@ struct CompileOptions {
   tile::Target target;
   std::optional<std::string> schedule;  // the text of a schedule; else defaults
   bool derive = true;                   // false: no rewrites beyond what lowering needs (the naive program)
+  bool simple = false;                  // the simple schedule: a kernel a node, plain loops
 };
 
 // Called after every stage with its name ("fuse_maps", "schedule", "tile", "c"), its text and the seconds it took.

@@ -72,6 +72,21 @@ Schedule defaults(const Graph& graph, const rewrite::Context& context) {
   return out;
 }
 
+Schedule simple(const Graph& graph) {
+  const auto live = live_nodes(graph);
+  Schedule out;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!live[n] || !computes(graph.nodes[n])) continue;
+    Group group = GroupBuilder(graph, Tensor{int32_t(n)}).finish();
+    if (group.strategy != Strategy::Scatter) group.strategy = Strategy::Rows;
+    for (Loop& loop : group.loops) {
+      if (loop.kind == LoopKind::Stream) loop.kind = LoopKind::Inner;
+    }
+    out.groups.push_back(std::move(group));
+  }
+  return out;
+}
+
 base::Result<Group> make_group(const Graph& graph, std::vector<Tensor> nodes) {
   if (nodes.empty()) return base::invalid("a kernel without members");
   std::sort(nodes.begin(), nodes.end());

@@ -67,6 +67,9 @@ struct Schedule {
 // The default schedule: nodes are joined while the values between them stay on chip (defaults.cc).
 Schedule defaults(const tensor::Graph& graph, const rewrite::Context& context);
 
+// A kernel a node, plain loops over its points with whole reductions: what other schedules are checked against.
+Schedule simple(const tensor::Graph& graph);
+
 // The group these nodes (in any order) make, the last being its root, or why they cannot share a kernel.
 base::Result<Group> make_group(const tensor::Graph& graph, std::vector<tensor::Tensor> nodes);
 
