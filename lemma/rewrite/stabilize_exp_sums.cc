@@ -251,7 +251,7 @@ class Merge {
     node.outputs[0].dims = at;
     // exp(-inf - -inf) of text without a guard is nan.
     Expr nothing, some;
-    if (!sum.guarded) {
+    if (!sum.guarded && !takes_a_nan(sum)) {
       some = something(sum, node);
       nothing = scalar::binary(Op::And, scalar::binary(Op::Eq, max_of(sum), least()), some);
     }
@@ -278,6 +278,17 @@ class Merge {
       return something->is_always() ? Expr() : expr_of(*something, graph_, sum.node);
     }
     return some.valid() ? some : scalar::binary(Op::Ne, max_of(sum), least());
+  }
+
+  // Whether it is multiplied or divided by a sum of the group that is nan wherever this one is.
+  bool takes_a_nan(const ExpSum& sum) const {
+    return std::any_of(sum.outer.begin(), sum.outer.end(), [&](const Factor& f) {
+      if (f.kind == Factor::Kind::Gate || !f.expr.is(Op::Arg)) return false;
+      const Tensor source = sum.node.reads[size_t(f.expr.payload())].source.node;
+      return std::any_of(group_.sums.begin(), group_.sums.end(), [&](const ExpSum& s) {
+        return s.sum == source && !s.guarded && s.outer.empty();
+      });
+    });
   }
 
   Expr max_of(const ExpSum& sum) const { return scalar::arg(*graph_.arena, node_.body[0].kind(), sum.max_read); }
