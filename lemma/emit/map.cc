@@ -221,7 +221,29 @@ std::optional<Var> lane_variable(Unit& unit, const tile::Map& map) {
   return plan.lanes ? plan.lanes->var : -1;
 }
 
+namespace {
+
+// A map that only moves narrow floats to where they have the same type moves their bits, rather than each through f32.
+std::optional<tile::Map> as_bits(Unit& unit, const tile::Map& map) {
+  if (map.stores.size() != 1 || map.stores[0].combine || !map.stores[0].value.is(scalar::Op::Arg)) return std::nullopt;
+  const tile::Store& store = map.stores[0];
+  const int from = map.reads[size_t(store.value.payload())].buffer;
+  const scalar::DType type = unit.buffer(store.to.buffer).type;
+  if (!scalar::is_float(type) || unit.buffer(from).type != type || scalar::bits(type) > 16 || scalar::bits(type) < 8) return std::nullopt;
+  if (store.otherwise.valid() && !(store.otherwise.is_const() && store.otherwise.payload() == 0)) return std::nullopt;
+  const scalar::DType word = scalar::bits(type) == 16 ? scalar::DType::U16 : scalar::DType::U8;
+  tile::Map out = map;
+  out.reads[size_t(store.value.payload())].buffer = unit.add_alias(from, word);
+  out.stores[0].to.buffer = unit.add_alias(store.to.buffer, word);
+  out.stores[0].value = scalar::arg(unit.arena, scalar::Kind::U32, int(store.value.payload()));
+  if (store.otherwise.valid()) out.stores[0].otherwise = scalar::constant_int(unit.arena, scalar::Kind::U32, 0);
+  return out;
+}
+
+}  // namespace
+
 void emit_map(Unit& unit, const tile::Map& map) {
+  if (const auto bits = as_bits(unit, map)) return emit_map(unit, *bits);
   const MapText text = map_text(unit, map);
   if (!map.comment.empty()) unit.out.line("/* " + map.comment + " */");
   if (unpacked(map, unit) && emit_packing(unit, map)) return;

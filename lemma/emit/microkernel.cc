@@ -12,7 +12,7 @@ using view::Form;
 namespace {
 
 constexpr int kRows = 6;
-constexpr int kFewRows = 4;  // at most, where the right operand streams by
+constexpr int kFewRows = 16;  // at most, where the right operand streams by
 constexpr int kTaps = 64;    // whose shifts stand in a table at once
 
 enum class Right { Panels, Rows };

@@ -503,40 +503,58 @@ LM_INLINE void lm_storem_u32(uint32_t* p, lm_vu x, lm_vi m) { lm_storem_i32((int
 LM_INLINE lm_vu lm_load_h(const uint16_t* p) { return lm_widen_h(*(const lm_vh_mem*)p); }
 LM_INLINE void lm_store_h(uint16_t* p, lm_vu x) { *(lm_vh_mem*)p = lm_narrow_h(x); }
 LM_INLINE lm_vu lm_loadn_h(const uint16_t* p, int64_t n) {
-  lm_vu r = lm_splat_vu(0);
-  for (int l = 0; l < n; ++l) lm_set(r, l, p[l]);
-  return r;
+  uint16_t t[LM_LANES] = {0};
+  for (int l = 0; l < n; ++l) t[l] = p[l];
+  return lm_load_h(t);
 }
 LM_INLINE lm_vu lm_loadm_h(const uint16_t* p, lm_vi m) {
-  lm_vu r = lm_splat_vu(0);
-  for (int l = 0; l < LM_LANES; ++l) if (lm_get(m, l)) lm_set(r, l, p[l]);
-  return r;
+  if (!lm_any(~m)) return lm_load_h(p);
+  uint16_t t[LM_LANES] = {0};
+  for (int l = 0; l < LM_LANES; ++l) if (lm_get(m, l)) t[l] = p[l];
+  return lm_load_h(t);
 }
 LM_INLINE void lm_storen_h(uint16_t* p, lm_vu x, int64_t n) {
-  for (int l = 0; l < n; ++l) p[l] = (uint16_t)lm_get(x, l);
+  uint16_t t[LM_LANES];
+  lm_store_h(t, x);
+  for (int l = 0; l < n; ++l) p[l] = t[l];
 }
 LM_INLINE void lm_storem_h(uint16_t* p, lm_vu x, lm_vi m) {
-  for (int l = 0; l < LM_LANES; ++l) if (lm_get(m, l)) p[l] = (uint16_t)lm_get(x, l);
+  if (!lm_any(~m)) {
+    lm_store_h(p, x);
+    return;
+  }
+  uint16_t t[LM_LANES];
+  lm_store_h(t, x);
+  for (int l = 0; l < LM_LANES; ++l) if (lm_get(m, l)) p[l] = t[l];
 }
 )c"},
     {R"c(//: lm_load_b lm_loadn_b lm_loadm_b lm_store_b lm_storen_b lm_storem_b
 LM_INLINE lm_vu lm_load_b(const uint8_t* p) { return lm_widen_b(*(const lm_vb_mem*)p); }
 LM_INLINE void lm_store_b(uint8_t* p, lm_vu x) { *(lm_vb_mem*)p = lm_narrow_b(x); }
 LM_INLINE lm_vu lm_loadn_b(const uint8_t* p, int64_t n) {
-  lm_vu r = lm_splat_vu(0);
-  for (int l = 0; l < n; ++l) lm_set(r, l, p[l]);
-  return r;
+  uint8_t t[LM_LANES] = {0};
+  for (int l = 0; l < n; ++l) t[l] = p[l];
+  return lm_load_b(t);
 }
 LM_INLINE lm_vu lm_loadm_b(const uint8_t* p, lm_vi m) {
-  lm_vu r = lm_splat_vu(0);
-  for (int l = 0; l < LM_LANES; ++l) if (lm_get(m, l)) lm_set(r, l, p[l]);
-  return r;
+  if (!lm_any(~m)) return lm_load_b(p);
+  uint8_t t[LM_LANES] = {0};
+  for (int l = 0; l < LM_LANES; ++l) if (lm_get(m, l)) t[l] = p[l];
+  return lm_load_b(t);
 }
 LM_INLINE void lm_storen_b(uint8_t* p, lm_vu x, int64_t n) {
-  for (int l = 0; l < n; ++l) p[l] = (uint8_t)lm_get(x, l);
+  uint8_t t[LM_LANES];
+  lm_store_b(t, x);
+  for (int l = 0; l < n; ++l) p[l] = t[l];
 }
 LM_INLINE void lm_storem_b(uint8_t* p, lm_vu x, lm_vi m) {
-  for (int l = 0; l < LM_LANES; ++l) if (lm_get(m, l)) p[l] = (uint8_t)lm_get(x, l);
+  if (!lm_any(~m)) {
+    lm_store_b(p, x);
+    return;
+  }
+  uint8_t t[LM_LANES];
+  lm_store_b(t, x);
+  for (int l = 0; l < LM_LANES; ++l) if (lm_get(m, l)) p[l] = t[l];
 }
 )c"},
     // Lane l gets lane l ^ h; h is a constant.

@@ -86,45 +86,58 @@ constexpr Piece kProduct[] = {
     } \
   }
 )c"},
-    // Few rows: B streams by once, eight of its rows side by side; C's row stays in cache.
-    {R"c(//: lm_few_rows_f32
+    // Few rows: B streams by once, eight of its rows side by side; C's columns at hand stay in cache. Rows that lie a power
+    // of two apart would share a cache set, so more than four of them are kept aside.
+    {R"c(//: lm_few_columns_f32 lm_few_rows_f32
+LM_INLINE void lm_few_columns_f32(int64_t m, int64_t n, int64_t kc, const float* const* rows, const float* LM_RESTRICT b, int64_t ldb, float* LM_RESTRICT c, int64_t ldc) {
+  int64_t k = 0;
+  for (; k + 8 <= kc; k += 8) {
+    const float* p = b + k * ldb;
+    float a[16][8];
+    for (int64_t i = 0; i < m; ++i) memcpy(a[i], rows[i] + k, sizeof a[i]);
+    int64_t j = 0;
+    for (; j + LM_LANES <= n; j += LM_LANES) {
+      lm_vf v[8];
+      LM_UNROLL for (int u = 0; u < 8; ++u) v[u] = lm_load_f32(p + u * ldb + j);
+      for (int64_t i = 0; i < m; ++i) {
+        lm_vf x = lm_load_f32(c + i * ldc + j), y = lm_splat_vf(0);
+        LM_UNROLL for (int u = 0; u < 8; u += 2) {
+          x = x + v[u] * lm_splat_vf(a[i][u]);
+          y = y + v[u + 1] * lm_splat_vf(a[i][u + 1]);
+        }
+        lm_store_f32(c + i * ldc + j, x + y);
+      }
+    }
+    for (; j < n; ++j) {
+      for (int64_t i = 0; i < m; ++i) {
+        float x = c[i * ldc + j];
+        for (int u = 0; u < 8; ++u) x += p[u * ldb + j] * a[i][u];
+        c[i * ldc + j] = x;
+      }
+    }
+  }
+  for (; k < kc; ++k) {
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) c[i * ldc + j] += b[k * ldb + j] * rows[i][k];
+    }
+  }
+}
 LM_NOINLINE void lm_few_rows_f32(int64_t m, int64_t n, int64_t kc, const float* const* rows, const float* LM_RESTRICT b, int64_t ldb, float* LM_RESTRICT c, int64_t ldc, int32_t add) {
   if (!add) {
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = 0;
     }
   }
-  for (int64_t n0 = 0; n0 < n; n0 += 4096) {
-    const int64_t n1 = n - n0 < 4096 ? n : n0 + 4096;
-    int64_t k = 0;
-    for (; k + 8 <= kc; k += 8) {
-      const float* p = b + k * ldb;
-      int64_t j = n0;
-      for (; j + LM_LANES <= n1; j += LM_LANES) {
-        lm_vf v[8];
-        LM_UNROLL for (int u = 0; u < 8; ++u) v[u] = lm_load_f32(p + u * ldb + j);
-        for (int64_t i = 0; i < m; ++i) {
-          lm_vf x = lm_load_f32(c + i * ldc + j), y = lm_splat_vf(0);
-          LM_UNROLL for (int u = 0; u < 8; u += 2) {
-            x = x + v[u] * lm_splat_vf(rows[i][k + u]);
-            y = y + v[u + 1] * lm_splat_vf(rows[i][k + u + 1]);
-          }
-          lm_store_f32(c + i * ldc + j, x + y);
-        }
-      }
-      for (; j < n1; ++j) {
-        for (int64_t i = 0; i < m; ++i) {
-          float x = c[i * ldc + j];
-          for (int u = 0; u < 8; ++u) x += p[u * ldb + j] * rows[i][k + u];
-          c[i * ldc + j] = x;
-        }
-      }
-    }
-    for (; k < kc; ++k) {
-      for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = n0; j < n1; ++j) c[i * ldc + j] += b[k * ldb + j] * rows[i][k];
-      }
-    }
+  if (m <= 4) {
+    for (int64_t n0 = 0; n0 < n; n0 += 4096) lm_few_columns_f32(m, n - n0 < 4096 ? n - n0 : 4096, kc, rows, b + n0, ldb, c + n0, ldc);
+    return;
+  }
+  for (int64_t n0 = 0; n0 < n; n0 += 2048) {
+    const int64_t columns = n - n0 < 2048 ? n - n0 : 2048;
+    float t[16][2048 + 16];
+    for (int64_t i = 0; i < m; ++i) memcpy(t[i], c + i * ldc + n0, sizeof(float) * (size_t)columns);
+    lm_few_columns_f32(m, columns, kc, rows, b + n0, ldb, t[0], 2048 + 16);
+    for (int64_t i = 0; i < m; ++i) memcpy(c + i * ldc + n0, t[i], sizeof(float) * (size_t)columns);
   }
 }
 )c"},

@@ -71,6 +71,15 @@ int Unit::add_buffer(tile::Buffer buffer) {
   return buffer_count() - 1;
 }
 
+int Unit::add_alias(int b, DType type) {
+  tile::Buffer alias = buffer(b);
+  alias.type = type;
+  buffer_names_.push_back(raw_buffer_name(b));
+  buffers_.push_back(std::move(alias));
+  alias_of_[buffer_count() - 1] = b;
+  return buffer_count() - 1;
+}
+
 tile::Var Unit::add_variable(const std::string& name) {
   var_names_.push_back(names_.take("u_", name));
   ranges_.push_back({0, std::nullopt});
@@ -83,7 +92,8 @@ const std::string& Unit::size_name(int s) {
 }
 
 const std::string& Unit::buffer_name(int b) {
-  used_buffers.insert(b);
+  const auto alias = alias_of_.find(b);
+  used_buffers.insert(alias == alias_of_.end() ? b : alias->second);
   return buffer_names_[size_t(b)];
 }
 

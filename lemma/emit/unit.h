@@ -57,6 +57,8 @@ class Unit {
   int buffer_count() const { return int(buffers_.size()); }
   const tile::Buffer& buffer(int b) const { return buffers_[size_t(b)]; }
   int add_buffer(tile::Buffer buffer);
+  // The same memory as elements of another type of the same width.
+  int add_alias(int buffer, scalar::DType type);
   tile::Var add_variable(const std::string& name);
 
   std::string fresh(const std::string& stem) { return stem + std::to_string(next_++); }
@@ -83,6 +85,7 @@ class Unit {
  private:
   std::string atom_text(const view::Atom& atom, const Frame& frame);
   std::vector<tile::Buffer> buffers_;
+  std::map<int, int> alias_of_;
   std::vector<std::string> size_names_, buffer_names_, var_names_;
   std::vector<view::Range> ranges_;
   Names names_;

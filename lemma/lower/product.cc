@@ -44,7 +44,7 @@ constexpr int64_t kChunk = 180;       // rows of the left factor that stay near,
 // Reduce points a slice: a panel of two vectors' width fits in half of the first cache; one of four is streamed from the
 // second, and longer slices save passes over the result.
 int64_t slice_depth(const tile::Target& target) { return target.vector_registers >= 32 ? 512 : 256; }
-constexpr int64_t kFewRows = 4;
+constexpr int64_t kFewRows = 16;
 int64_t tap_depth(const tile::Target& target) { return target.vector_registers >= 32 ? 1152 : 384; }
 constexpr int64_t kColumns = 2048;
 
