@@ -1,0 +1,70 @@
+// Barriers of the block and of some of its threads: bar.sync and bar.arrive.
+
+#include "emulator/engine.h"
+
+namespace lemma::emulator {
+
+void Engine::barrier(Fibre& fibre, int id, int count, bool waits) {
+  if (id < 0 || id >= kBarriers) {
+    find(Fault::Misuse, here(fibre), nullptr, 0, {},
+         "uses barrier " + std::to_string(id) + ", and there are 0 to " + std::to_string(kBarriers - 1));
+    halt(fibre);
+  }
+  Barrier& barrier = barriers_[size_t(id)];
+  if (count == 0) count = threads();
+  if (barrier.arrived == 0) {
+    barrier.expected = count;
+    barrier.statement = fibre.statement;
+    if (count != threads()) barrier.joined.clear();
+  } else if (barrier.expected != count) {
+    find(Fault::Divergence, here(fibre), nullptr, 0, {},
+         "comes to barrier " + std::to_string(id) + " for " + std::to_string(count) +
+             " threads, and others wait there at " + describe(barrier.statement) + " for " +
+             std::to_string(barrier.expected));
+  } else if (id == 0 && barrier.statement != fibre.statement) {
+    const Fibre* first = barrier.waiting.empty() ? nullptr : barrier.waiting.front();
+    const Party other{block_, first ? first->index : 0, barrier.statement};
+    find(Fault::Divergence, here(fibre), nullptr, 0, other,
+         "waits for the block, and " + describe(other) + " waits for it elsewhere");
+  }
+  ++barrier.arrived;
+  if (count != threads()) {
+    barrier.joined.join(fibre.clock);
+    barrier.joined.seen[size_t(fibre.index)] = std::max(barrier.joined.seen[size_t(fibre.index)], fibre.now);
+  }
+  if (waits) barrier.waiting.push_back(&fibre);
+  if (barrier.arrived >= barrier.expected) {
+    release_barrier(fibre, barrier);
+  } else if (waits) {
+    fibre.waits_for = id;
+    suspend(fibre, State::AtBarrier);
+  } else {
+    release(fibre);
+  }
+}
+
+void Engine::release_barrier(Fibre& last, Barrier& barrier) {
+  if (barrier.expected != threads()) {
+    for (Fibre* fibre : barrier.waiting) fibre->clock.join(barrier.joined);
+  } else if (int(barrier.waiting.size()) == threads()) {
+    // Everybody knows everything; only what the agents did is in the vectors.
+    if (!mbarriers_.empty() || store_agents_ > 0) {
+      barrier.joined.clear();
+      for (Fibre* fibre : barrier.waiting) barrier.joined.join(fibre->clock);
+      for (Fibre* fibre : barrier.waiting) fibre->clock.join(barrier.joined);
+    }
+    for (Fibre* fibre : barrier.waiting) fibre->clock.floor = stamp_;
+  } else {
+    // Some only arrived: their part is known by their own clocks at the time, which a barrier of all does not keep.
+    find(Fault::Misuse, here(last), nullptr, 0, {}, "completes a barrier of the whole block at which some only arrive");
+  }
+  ++stamp_;
+  for (Fibre* fibre : barrier.waiting) fibre->now = stamp_;
+  release(last);
+  make_ready(barrier.waiting, &last);
+  barrier.waiting.clear();
+  barrier.arrived = 0;
+  idle_rounds_ = 0;
+}
+
+}  // namespace lemma::emulator
