@@ -62,36 +62,36 @@ void Engine::race(Fibre& fibre, const Buffer& buffer, int64_t offset, const char
            ", and nothing orders the two");
 }
 
-void Engine::read_cell(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset) {
-  const bool is_written = cell.write_block == block_number_ || (cell.write_block != 0 && !buffer.shared);
-  if (!is_written) {
-    if (!buffer.initialised) {
-      find(Fault::Uninitialised, here(fibre), &buffer, offset, {},
-           "reads " + element(buffer, offset) + ", which nothing has written");
-    }
-  } else if (cell.pending) {
-    const Party copier = party(cell.write, cell.write_block);
-    find(Fault::UnderCopy, here(fibre), &buffer, offset, copier,
-         "reads " + element(buffer, offset) + ", which the copy of " + describe(copier) +
-             " is still writing, as far as anyone has waited");
-  } else if (cell.write_block != block_number_ || !ordered(fibre, cell.write)) {
-    race(fibre, buffer, offset, "reads", cell.write, cell.write_block, cell.atomic ? "changed" : "wrote");
-  }
-  if (buffer.logs_reads) log_read(fibre, buffer, cell, Access{fibre.now, uint16_t(fibre.index), uint16_t(fibre.statement)});
-}
-
-void Engine::write_cell(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset, bool is_atomic) {
-  const char* does = is_atomic ? "changes" : "writes";
-  const bool is_written = cell.write_block == block_number_ || (cell.write_block != 0 && !buffer.shared);
+// What is due from any access, by a plain one (which atomics concern too) or an atomic.
+bool Engine::follows_writes(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset, const char* does, bool is_atomic) {
+  const bool counts = !buffer.shared;  // what an earlier block did
+  const bool is_written = cell.write_block == block_number_ || (cell.write_block != 0 && counts);
+  const bool is_changed = cell.atomic_block == block_number_ || (cell.atomic_block != 0 && counts);
   if (is_written && cell.pending) {
     const Party copier = party(cell.write, cell.write_block);
     find(Fault::UnderCopy, here(fibre), &buffer, offset, copier,
          std::string(does) + " " + element(buffer, offset) + ", which the copy of " + describe(copier) +
              " is still writing, as far as anyone has waited");
-  } else if (is_written && !(is_atomic && cell.atomic) &&
-             (cell.write_block != block_number_ || !ordered(fibre, cell.write))) {
-    race(fibre, buffer, offset, does, cell.write, cell.write_block, cell.atomic ? "changed" : "wrote");
-  } else if (!is_written && is_atomic && !buffer.initialised) {
+  } else if (is_written && (cell.write_block != block_number_ || !ordered(fibre, cell.write))) {
+    race(fibre, buffer, offset, does, cell.write, cell.write_block, "wrote");
+  } else if (is_changed && !is_atomic && (cell.atomic_block != block_number_ || !ordered(fibre, cell.atomic))) {
+    race(fibre, buffer, offset, does, cell.atomic, cell.atomic_block, "changed");
+  }
+  return is_written || is_changed || buffer.initialised;
+}
+
+void Engine::read_cell(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset) {
+  if (!follows_writes(fibre, buffer, cell, offset, "reads", false)) {
+    find(Fault::Uninitialised, here(fibre), &buffer, offset, {},
+         "reads " + element(buffer, offset) + ", which nothing has written");
+  }
+  if (!buffer.logs_reads) return;
+  log_read(fibre, buffer, cell, Access{fibre.now, uint16_t(fibre.index), uint16_t(fibre.statement)});
+}
+
+void Engine::write_cell(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset, bool is_atomic) {
+  const char* does = is_atomic ? "changes" : "writes";
+  if (!follows_writes(fibre, buffer, cell, offset, does, is_atomic) && is_atomic) {
     find(Fault::Uninitialised, here(fibre), &buffer, offset, {},
          "changes " + element(buffer, offset) + ", which nothing has written");
   }
@@ -108,9 +108,11 @@ void Engine::write_cell(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset
     if (other != 0 && other != block_number_) race(fibre, buffer, offset, does, cell.read, other, "read");
   }
   forget_reads(cell);
-  cell.write = {fibre.now, uint16_t(fibre.index), uint16_t(fibre.statement)};
-  cell.write_block = block_number_;
-  cell.atomic = is_atomic;
+  const Access mine{fibre.now, uint16_t(fibre.index), uint16_t(fibre.statement)};
+  (is_atomic ? cell.atomic : cell.write) = mine;
+  (is_atomic ? cell.atomic_block : cell.write_block) = block_number_;
+  if (is_atomic) return;
+  cell.atomic_block = 0;
   cell.pending = false;
 }
 

@@ -165,7 +165,6 @@ void Engine::resume(Fibre& fibre) {
   const int preempt = launch_.options.preempt;
   fuel_given_ = preempt > 0 ? int(random_() % (2 * uint64_t(preempt))) : kFuel;
   fibre.fuel = fuel_given_;
-  fibre.state = State::Ready;
   *current_ = &fibre;
   ++report_.switches;
   fibre.self = std::move(fibre.self).resume();
@@ -201,11 +200,12 @@ void Engine::yield(Fibre& fibre) {
     ready_first_ = (ready_first_ + size - 1) % size;
     std::swap(ready_[ready_first_], ready_[(ready_first_ + ready_count_) % size]);
   }
-  suspend(fibre, State::Ready);
+  suspend(fibre, State::Ready);  // already in the ring
 }
 
 void Engine::make_ready(Fibre& fibre) {
   LEMMA_CHECK(ready_count_ < ready_.size(), "a thread is ready twice");
+  fibre.state = State::Ready;
   ready_[(ready_first_ + ready_count_++) % ready_.size()] = &fibre;
 }
 

@@ -129,6 +129,8 @@ class Engine {
   // access.cc
   unsigned char* access(Fibre& fibre, Place place, int64_t bytes, int alignment, Kind kind);
   bool is_inside(Fibre& fibre, Place place, int64_t bytes, int alignment, Kind kind);
+  // Looks at who wrote the cell; whether anybody has.
+  bool follows_writes(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset, const char* does, bool is_atomic);
   void read_cell(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset);
   void write_cell(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset, bool is_atomic);
   void race(Fibre& fibre, const Buffer& buffer, int64_t offset, const char* does, Access other, uint32_t other_block,

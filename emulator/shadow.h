@@ -19,13 +19,14 @@ struct Access {
 
 // Blocks are numbered from 1 in the order they run in; 0 is nobody.
 struct Cell {
-  Access write;
+  Access write;              // by a plain write or an asynchronous copy
+  Access atomic;             // the latest atomic since
   Access read;               // one reader since; `more_reads` lists the others
   uint32_t write_block = 0;
+  uint32_t atomic_block = 0;
   uint32_t read_block = 0;
   uint32_t earlier_block = 0;  // an earlier block that has read it too
   uint32_t more_reads = 0;     // of read_block; an index of the engine's lists, 0 is none
-  bool atomic = false;         // the write was an atomic
   bool pending = false;        // the write is an asynchronous copy under way
 };
 

@@ -30,12 +30,11 @@ bool Engine::wake_pollers() {
   if (++idle_rounds_ > kIdleRounds) return false;
   bool woken = false;
   for (MBarrier& barrier : mbarriers_) {
-    for (Fibre* fibre : barrier.waiting) {
-      if (fibre->state != State::Polling) continue;
+    std::erase_if(barrier.waiting, [&](Fibre* fibre) {
+      if (fibre->state != State::Polling) return false;
       make_ready(*fibre);
-      woken = true;
-    }
-    std::erase_if(barrier.waiting, [](const Fibre* fibre) { return fibre->state == State::Polling; });
+      return woken = true;
+    });
   }
   return woken;
 }
