@@ -140,7 +140,7 @@ void Engine::log_read(const Fibre& fibre, Buffer& buffer, Cell& cell, Access min
   if (cell.more_reads) {
     std::vector<Access>& list = lists_[cell.more_reads];
     if (replaces) std::erase_if(list, [&](const Access& a) { return ordered(fibre, a); });
-    if (list.size() >= 2 * fibre.clock.seen.size()) {  // one thread many times: its latest will do
+    if (list.size() >= 2 * sources()) {  // one thread many times: its latest will do
       std::vector<Access> latest;
       for (size_t i = list.size(); i-- > 0;) {
         bool is_new = true;

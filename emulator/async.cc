@@ -73,7 +73,7 @@ void Engine::mbarrier_init(Fibre& fibre, Place place, int arrivals) {
   barrier.arrivals = barrier.missing = arrivals;
   // With more barriers than agents some share one, and what one's copies wrote may pass for waited for.
   barrier.agent = threads() + int(mbarriers_.size() - 1) % kMBarrierAgents;
-  barrier.arriving = barrier.completed = Clock(fibre.clock.seen.size());
+  barrier.arriving = barrier.completed = Clock(sources());
 }
 
 void Engine::mbarrier_arrive(Fibre& fibre, Place place, int64_t bytes) {
@@ -85,7 +85,7 @@ void Engine::mbarrier_arrive(Fibre& fibre, Place place, int64_t bytes) {
              " arrivals of the phase have been");
     halt(fibre);
   }
-  barrier.arriving.join(fibre.clock);
+  barrier.arriving.join(*fibre.clock);
   barrier.arriving.seen[size_t(fibre.index)] = std::max(barrier.arriving.seen[size_t(fibre.index)], fibre.now);
   release(fibre);
   barrier.bytes += bytes;
@@ -116,7 +116,7 @@ bool Engine::mbarrier_wait(Fibre& fibre, Place place, int parity, bool until_don
     barrier.waiting.push_back(&fibre);
     suspend(fibre, until_done ? State::AtMBarrier : State::Polling);
   }
-  fibre.clock.join(barrier.completed);
+  own(fibre).join(barrier.completed);
   return true;
 }
 
@@ -198,7 +198,7 @@ void Engine::bulk_wait(Fibre& fibre, int newer_groups, bool reads_only) {
   for (BulkStore& store : fibre.stores) {
     if (store.group >= first_left) continue;
     if (!store.is_copied) copy_store(store);
-    uint32_t& seen = fibre.clock.seen[size_t(fibre.store_agent)];
+    uint32_t& seen = own(fibre).seen[size_t(fibre.store_agent)];
     seen = std::max(seen, store.stamp);
     if (!reads_only) end_copy(store.to, store.bytes, Access{fibre.now, uint16_t(fibre.index), uint16_t(store.statement)});
   }

@@ -2,30 +2,10 @@
 // happens when a wait, a parity or a stage is wrong.
 
 #include "emulator/testing.h"
+#include "emulator/texts_testing.h"
 
 namespace lemma::emulator {
 namespace {
-
-// y[b] = sum over tiles of (x[b][tile][i] * x[b][tile][63 - i]): each thread reads another's element. Two stages.
-const char* const kDouble = R"(
-LM_KERNEL(doubled, 64) (LM_GLOBAL(const float) b_x, LM_GLOBAL(float) b_y, int s_T) {
-  LM_SHARED(float, stage, 2 * 64);
-  float total = 0;
-  const long long base = LM_BLOCK_X * (long long)s_T * 64;
-  LM_AT(1); if (LM_TID < 16) lm_copy_async<16>(stage, LM_TID * 4, b_x, base + LM_TID * 4);
-  LM_AT(2); lm_copy_commit();
-  for (int t = 0; t < s_T; ++t) {
-    LM_AT(3); if (LM_TID < 16 && t + 1 < s_T)
-      lm_copy_async<16>(stage, (t + 1) % 2 * 64 + LM_TID * 4, b_x, base + (t + 1) * 64 + LM_TID * 4);
-    LM_AT(4); lm_copy_commit();
-    LM_AT(5); lm_copy_wait<1>();
-    LM_AT(6); lm_barrier();
-    LM_AT(7); total += stage[t % 2 * 64 + LM_TID] * stage[t % 2 * 64 + 63 - LM_TID];
-    LM_AT(8); lm_barrier();
-  }
-  LM_AT(9); b_y[LM_BLOCK_X * 64 + LM_TID] = total;
-}
-)";
 
 Report doubled(const std::string& text, const RunOptions& options, int* wrong = nullptr) {
   const int tiles = 5, blocks = 2;
@@ -112,44 +92,6 @@ LM_KERNEL(fill, 8) (LM_GLOBAL(const float) b_x, LM_GLOBAL(float) b_y, int s_N) {
   launch.scalars = {integer(22)};
   EXPECT_EQ(expect(run(build(text), launch), Fault::OutOfBounds).buffer, "x");
 }
-
-// Warp 0 fills a ring of three stages of 64 elements by bulk loads; warps 1 and 2 sum them up, each thread all of the
-// elements that have its rank in some warp, and pass the sums to each other at the end by a named barrier.
-const char* const kRing = R"(
-LM_KERNEL(ring, 96) (LM_GLOBAL(const float) b_x, LM_GLOBAL(float) b_y, int s_T) {
-  LM_SHARED(lm_mbarrier, full, 3);
-  LM_SHARED(lm_mbarrier, empty, 3);
-  LM_SHARED(float, sums, 64);
-  LM_SHARED_POOL(pool);
-  const LM_POINTER(float) stage = lm_shared_at<float>(pool, 0);
-  LM_AT(1); if (LM_TID == 0) {
-    for (int s = 0; s < 3; ++s) { lm_mbarrier_init(full, s, 1); lm_mbarrier_init(empty, s, 64); }
-  }
-  LM_AT(2); lm_barrier();
-  if (LM_WARP == 0) {
-    int s = 0, parity = 0;
-    for (int t = 0; t < s_T && LM_LANE == 0; ++t) {
-      LM_AT(3); lm_mbarrier_wait_parity(empty, s, parity ^ 1);
-      LM_AT(4); lm_mbarrier_arrive_expect(full, s, 256);
-      LM_AT(5); lm_bulk_load(stage, s * 64, b_x, (LM_BLOCK_X * (long long)s_T + t) * 64, 256, full, s);
-      if (++s == 3) { s = 0; parity ^= 1; }
-    }
-  } else {
-    const int i = LM_TID - 32;
-    int s = 0, parity = 0;
-    float total = 0;
-    for (int t = 0; t < s_T; ++t) {
-      LM_AT(6); while (!lm_mbarrier_try_wait_parity(full, s, parity)) {}
-      LM_AT(7); total += stage[s * 64 + i] + 2 * stage[s * 64 + 63 - i];
-      LM_AT(8); lm_mbarrier_arrive(empty, s);
-      if (++s == 3) { s = 0; parity ^= 1; }
-    }
-    LM_AT(9); sums[i] = total;
-    LM_AT(10); lm_barrier_named(1, 64);
-    LM_AT(11); b_y[LM_BLOCK_X * 64 + i] = sums[i] - sums[63 - i];
-  }
-}
-)";
 
 Report ring(const std::string& text, const RunOptions& options, int* wrong = nullptr, int tiles = 7) {
   const int blocks = 2;
@@ -251,22 +193,6 @@ TEST(Async, MbarriersAreInitialisedBeforeUse) {
   EXPECT_EQ(expect(ring(plant(kRing, "lm_mbarrier_init(full, s, 1);", ""), {}), Fault::Misuse).buffer, "full");
   EXPECT_EQ(expect(ring(plant(kRing, "LM_AT(2); lm_barrier();", ""), {}), Fault::Race).who.statement, 6);
 }
-
-// Each block doubles its elements in shared memory and lets the copy engine write them out, two halves in turn.
-const char* const kStore = R"(
-LM_KERNEL(stored, 32) (LM_GLOBAL(const float) b_x, LM_GLOBAL(float) b_y, int s_T) {
-  LM_SHARED(float, t, 2 * 32);
-  for (int i = 0; i < s_T; ++i) {
-    LM_AT(1); if (LM_TID == 0) lm_bulk_wait_read<1>();
-    LM_AT(2); lm_barrier();
-    LM_AT(3); t[i % 2 * 32 + LM_TID] = 2 * b_x[i * 32 + LM_TID];
-    LM_AT(4); lm_fence_async();
-    LM_AT(5); lm_barrier();
-    LM_AT(6); if (LM_TID == 0) { lm_bulk_store(b_y, i * 32, t, i % 2 * 32, 128); lm_bulk_commit(); }
-  }
-  LM_AT(7); if (LM_TID == 0) lm_bulk_wait<0>();
-}
-)";
 
 Report stored(const std::string& text, const RunOptions& options, int* wrong = nullptr) {
   const int tiles = 6;

@@ -29,7 +29,7 @@ void Engine::barrier(Fibre& fibre, int id, int count, bool waits) {
   }
   ++barrier.arrived;
   if (count != threads()) {
-    barrier.joined.join(fibre.clock);
+    barrier.joined.join(*fibre.clock);
     barrier.joined.seen[size_t(fibre.index)] = std::max(barrier.joined.seen[size_t(fibre.index)], fibre.now);
   }
   if (waits) barrier.waiting.push_back(&fibre);
@@ -45,17 +45,17 @@ void Engine::barrier(Fibre& fibre, int id, int count, bool waits) {
 
 void Engine::release_barrier(Fibre& last, Barrier& barrier) {
   if (barrier.expected != threads()) {
-    for (Fibre* fibre : barrier.waiting) fibre->clock.join(barrier.joined);
+    const auto known = std::make_shared<Clock>(barrier.joined);  // the waiting threads' own clocks are in it
+    for (Fibre* fibre : barrier.waiting) fibre->clock = known;
   } else if (int(barrier.waiting.size()) == threads()) {
     // Everybody knows everything; only what the agents did is in the vectors.
     if (!mbarriers_.empty() || store_agents_ > 0) {
-      barrier.joined.clear();
-      for (Fibre* fibre : barrier.waiting) barrier.joined.join(fibre->clock);
-      for (Fibre* fibre : barrier.waiting) fibre->clock.join(barrier.joined);
+      const auto known = std::make_shared<Clock>(sources());
+      for (const Fibre* fibre : barrier.waiting) known->join(*fibre->clock);
+      for (Fibre* fibre : barrier.waiting) fibre->clock = known;
     }
-    for (Fibre* fibre : barrier.waiting) fibre->clock.floor = stamp_;
+    for (Fibre* fibre : barrier.waiting) fibre->clock->floor = stamp_;  // whoever shares it is here too
   } else {
-    // Some only arrived: their part is known by their own clocks at the time, which a barrier of all does not keep.
     find(Fault::Misuse, here(last), nullptr, 0, {}, "completes a barrier of the whole block at which some only arrive");
   }
   ++stamp_;

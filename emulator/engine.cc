@@ -62,7 +62,6 @@ Report Engine::run() {
 
 void Engine::make_fibres() {
   const int count = launch_.threads;
-  const size_t sources = size_t(count + kMBarrierAgents + kStoreAgents);
   ready_.resize(size_t(count));
   warps_.resize(size_t((count + 31) / 32));
   for (int i = 0; i < count; ++i) {
@@ -72,7 +71,6 @@ void Engine::make_fibres() {
     fibre.engine = this;
     fibre.index = i;
     for (int d = 0; d < 3; ++d) fibre.blocks[d] = int(launch_.blocks[d]);
-    fibre.clock = Clock(sources);
     warps_[size_t(i / 32)].lanes.push_back(&fibre);
     fibre.self = boost::context::fiber(
         std::allocator_arg, boost::context::protected_fixedsize_stack(size_t(launch_.options.stack_bytes)),
@@ -88,7 +86,7 @@ void Engine::make_fibres() {
         });
   }
   barriers_.resize(kBarriers);
-  for (Barrier& barrier : barriers_) barrier.joined = Clock(sources);
+  for (Barrier& barrier : barriers_) barrier.joined = Clock(sources());
 }
 
 void Engine::start_block(int64_t block) {
@@ -108,6 +106,7 @@ void Engine::start_block(int64_t block) {
   }
   live_ = threads();
   ready_first_ = ready_count_ = 0;
+  const auto nothing_known = std::make_shared<Clock>(sources());
   std::vector<Fibre*> all;
   for (const auto& fibre : fibres_) {
     fibre->statement = 0;
@@ -116,7 +115,7 @@ void Engine::start_block(int64_t block) {
     fibre->block[2] = int(block / launch_.blocks[0] / launch_.blocks[1]);
     fibre->now = 1;
     fibre->fenced = 0;
-    fibre->clock.clear();
+    fibre->clock = nothing_known;
     fibre->copies.clear();
     fibre->copy_group = 0;
     fibre->stores.clear();

@@ -48,7 +48,7 @@ struct Fibre : Thread {
   State state = State::Ready;
   uint32_t now = 0;                // the stamp of its accesses
   uint32_t fenced = 0;             // its writes up to here are visible to the copy engine
-  Clock clock;
+  std::shared_ptr<Clock> clock;    // shared with those that know the same; changed only through own()
   int64_t waits_for = 0;           // the barrier's number, or the mbarrier's
   int parity = 0;
   WarpOperation operation{};
@@ -123,7 +123,12 @@ class Engine {
   Fibre& next();
   void count_steps(Fibre& fibre);
   [[noreturn]] void halt(Fibre& fibre);  // the block cannot go on
+  size_t sources() const { return fibres_.size() + kMBarrierAgents + kStoreAgents; }
   int threads() const { return int(fibres_.size()); }
+  static Clock& own(Fibre& fibre) {
+    if (fibre.clock.use_count() > 1) fibre.clock = std::make_shared<Clock>(*fibre.clock);
+    return *fibre.clock;
+  }
   uint32_t release(Fibre& fibre) { return fibre.now = ++stamp_; }
 
   // access.cc
@@ -138,8 +143,8 @@ class Engine {
   void log_read(const Fibre& fibre, Buffer& buffer, Cell& cell, Access mine);
   void forget_reads(Cell& cell);
   bool ordered(const Fibre& fibre, Access earlier) const {
-    return earlier.source == fibre.index || (earlier.source < threads() && earlier.stamp <= fibre.clock.floor) ||
-           earlier.stamp <= fibre.clock.seen[earlier.source];
+    return earlier.source == fibre.index || (earlier.source < threads() && earlier.stamp <= fibre.clock->floor) ||
+           earlier.stamp <= fibre.clock->seen[earlier.source];
   }
   std::span<Cell> cells(Place place, int64_t bytes);
   // The target of an asynchronous copy from its issue to its end; false if it is out of bounds.

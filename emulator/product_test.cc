@@ -5,44 +5,10 @@
 
 #include "emulator/kernel/numbers.h"
 #include "emulator/testing.h"
+#include "emulator/texts_testing.h"
 
 namespace lemma::emulator {
 namespace {
-
-// c = a * b, 32 x 32 a block of 4 warps (16 x 16 each), 32 of K a step. Rows of a tile are 64 bytes in 4 chunks of 16,
-// which are exchanged by bits 1 and 2 of the row: the 8 rows of a matrix then lie in different banks.
-const char* const kMatmul = R"(
-LM_DEVICE int swizzled(int row, int column) { return row * 32 + (((column >> 3) ^ ((row >> 1) & 3)) << 3) + (column & 7); }
-
-LM_KERNEL(matmul, 128) (LM_GLOBAL(const lm_bf16) b_a, LM_GLOBAL(const lm_bf16) b_b, LM_GLOBAL(float) b_c, int s_M, int s_N,
-                        int s_K) {
-  LM_SHARED(lm_bf16, as, 32 * 32);
-  LM_SHARED(lm_bf16, bs, 32 * 32);
-  float c[2][4] = {};
-  const int row0 = LM_BLOCK_Y * 32, column0 = LM_BLOCK_X * 32;
-  const int r = LM_TID / 4, k = LM_TID % 4 * 8;
-  const int wr = LM_WARP / 2 * 16, wc = LM_WARP % 2 * 16;
-  for (int k0 = 0; k0 < s_K; k0 += 32) {
-    LM_AT(1); lm_store<8>(as, swizzled(r, k), lm_load<8>(b_a, (long long)(row0 + r) * s_K + k0 + k));
-    LM_AT(2); lm_store<8>(bs, swizzled(r, k), lm_load<8>(b_b, (long long)(k0 + r) * s_N + column0 + k));
-    LM_AT(3); lm_barrier();
-    for (int kk = 0; kk < 32; kk += 16) {
-      unsigned fa[4], fb[4];
-      LM_AT(4); lm_ldmatrix_x4(fa, as, swizzled(wr + LM_LANE % 16, kk + LM_LANE / 16 * 8));
-      LM_AT(5); lm_ldmatrix_x4_trans(fb, bs, swizzled(kk + LM_LANE % 16, wc + LM_LANE / 16 * 8));
-      LM_AT(6); lm_mma_m16n8k16_bf16(c[0], fa, fb);
-      LM_AT(7); lm_mma_m16n8k16_bf16(c[1], fa, fb + 2);
-    }
-    LM_AT(8); lm_barrier();
-  }
-  for (int j = 0; j < 2; ++j) {
-    for (int i = 0; i < 4; ++i) {
-      const int row = row0 + wr + LM_LANE / 4 + i / 2 * 8, column = column0 + wc + j * 8 + LM_LANE % 4 * 2 + i % 2;
-      LM_AT(9); b_c[(long long)row * s_N + column] = c[j][i];
-    }
-  }
-}
-)";
 
 struct Matmul {
   static constexpr int m = 64, n = 96, k = 64;

@@ -1,16 +1,10 @@
 // Kernels without asynchronous copies and matrix units, right and with planted faults.
 
 #include "emulator/testing.h"
+#include "emulator/texts_testing.h"
 
 namespace lemma::emulator {
 namespace {
-
-const char* const kAdd = R"(
-LM_KERNEL(add, 128) (LM_GLOBAL(const float) b_x, LM_GLOBAL(const float) b_y, LM_GLOBAL(float) b_z, long long s_N) {
-  LM_AT(1); const long long i = LM_BLOCK_X * 128ll + LM_TID;
-  LM_AT(2); if (i < s_N) b_z[i] = b_x[i] + b_y[i];
-}
-)";
 
 struct Add {
   std::vector<float> x, y, z;
@@ -62,17 +56,6 @@ TEST(Simple, LaunchesThatDoNotFitAreRefused) {
   add.launch.kernel = "sub";
   EXPECT_EQ(module.run(add.launch).error().message, "the text has no kernel 'sub', its first is add");
 }
-
-const char* const kTranspose = R"(
-LM_KERNEL(transpose, 256) (LM_GLOBAL(const float) b_x, LM_GLOBAL(float) b_y, int s_M, int s_N) {
-  LM_SHARED(float, tile, 16 * 17);
-  LM_AT(1); const int c = LM_TID % 16, r = LM_TID / 16, row = LM_BLOCK_Y * 16 + r, column = LM_BLOCK_X * 16 + c;
-  LM_AT(2); if (row < s_M && column < s_N) tile[r * 17 + c] = b_x[(long long)row * s_N + column];
-  LM_AT(3); lm_barrier();
-  LM_AT(4); const int to_row = LM_BLOCK_X * 16 + r, to_column = LM_BLOCK_Y * 16 + c;
-  LM_AT(5); if (to_row < s_N && to_column < s_M) b_y[(long long)to_row * s_M + to_column] = tile[c * 17 + r];
-}
-)";
 
 Report transpose(const std::string& text, const RunOptions& options, int* wrong = nullptr) {
   const int m = 37, n = 50;
@@ -135,22 +118,6 @@ TEST(Simple, ABarrierUnderABranchIsADivergence) {
             std::string::npos);
 }
 
-const char* const kSum = R"(
-LM_KERNEL(sum, 256) (LM_GLOBAL(const float) b_x, LM_GLOBAL(float) b_y, int s_N) {
-  LM_SHARED(float, parts, 8);
-  LM_AT(1); float total = 0;
-  for (int i = LM_TID; i < s_N; i += 256) { LM_AT(2); total += b_x[LM_BLOCK_X * (long long)s_N + i]; }
-  LM_AT(3); for (int step = 16; step > 0; step /= 2) total += lm_shuffle_xor(total, step);
-  LM_AT(4); if (LM_LANE == 0) parts[LM_WARP] = total;
-  LM_AT(5); lm_barrier();
-  LM_AT(6); if (LM_WARP == 0) {
-    total = LM_LANE < 8 ? (float)parts[LM_LANE] : 0.0f;
-    LM_AT(7); for (int step = 4; step > 0; step /= 2) total += lm_shuffle_down(total, step);
-    LM_AT(8); if (LM_LANE == 0) b_y[LM_BLOCK_X] = lm_shuffle_count;
-  }
-}
-)";
-
 Report sum(const std::string& text, const RunOptions& options, std::vector<float>* result) {
   std::vector<float> x(3 * 1000);
   for (size_t i = 0; i < x.size(); ++i) x[i] = float(i % 97);
@@ -169,16 +136,15 @@ Report sum(const std::string& text, const RunOptions& options, std::vector<float
 }
 
 TEST(Simple, ReducesByShufflesInEveryOrder) {
-  const std::string text = plant(kSum, "lm_shuffle_count", "total");
   for (const RunOptions& options : all_orders()) {
     std::vector<float> difference;
-    EXPECT_EQ(all_messages(sum(text, options, &difference)), "");
+    EXPECT_EQ(all_messages(sum(kSum, options, &difference)), "");
     EXPECT_EQ(difference, std::vector<float>(3, 0.0f));
   }
 }
 
 TEST(Simple, AShuffleInHalfAWarpIsADivergence) {
-  const std::string text = plant(plant(kSum, "lm_shuffle_count", "total"), "if (LM_WARP == 0)", "if (LM_TID < 8)");
+  const std::string text = plant(kSum, "if (LM_WARP == 0)", "if (LM_TID < 8)");
   std::vector<float> difference;
   const Finding finding = expect(sum(text, {}, &difference), Fault::Divergence);
   EXPECT_NE(finding.message.find("threads 0-7 wait at statement 7 for the other lanes of their warp"),
@@ -209,13 +175,6 @@ LM_KERNEL(pass, 32) (LM_GLOBAL(int) b_y) {
     }
   }
 }
-
-const char* const kHistogram = R"(
-LM_KERNEL(histogram, 64) (LM_GLOBAL(const int) b_x, LM_GLOBAL(int) b_y, int s_N) {
-  LM_AT(1); const int i = LM_BLOCK_X * 64 + LM_TID;
-  LM_AT(2); if (i < s_N) lm_atomic_add(b_y, b_x[i], 1);
-}
-)";
 
 Report histogram(const std::string& text, std::vector<int>* y, bool zeroed = true) {
   std::vector<int> x(200);

@@ -135,11 +135,15 @@ void Engine::perform(Warp& warp, WarpOperation operation) {
 }
 
 void Engine::sync_warp(Warp& warp) {
-  Clock joined = warp.lanes.front()->clock;
-  for (const Fibre* lane : warp.lanes) {
-    joined.join(lane->clock);
-    joined.seen[size_t(lane->index)] = lane->now;
+  // Lanes that did nothing but meet since the last time share one clock, which nobody else has.
+  std::shared_ptr<Clock> joined = warp.lanes.front()->clock;
+  bool is_shared = joined.use_count() == long(warp.lanes.size()) + 1;
+  for (const Fibre* lane : warp.lanes) is_shared = is_shared && lane->clock == joined;
+  if (!is_shared) {
+    joined = std::make_shared<Clock>(*joined);
+    for (const Fibre* lane : warp.lanes) joined->join(*lane->clock);
   }
+  for (const Fibre* lane : warp.lanes) joined->seen[size_t(lane->index)] = lane->now;
   ++stamp_;
   for (Fibre* lane : warp.lanes) {
     lane->clock = joined;
