@@ -1,5 +1,6 @@
 // Every access of memory: bounds, alignment, what was written before, and who else was there.
 
+#include <algorithm>
 #include <cstring>
 
 #include "emulator/engine.h"
@@ -7,8 +8,23 @@
 namespace lemma::emulator {
 namespace {
 
+template <class Kind>
+std::string verb(Kind kind) {
+  return kind == Kind::Read ? "reads " : kind == Kind::Write ? "writes " : "changes ";
+}
+
 std::string count_of(int64_t count, const char* thing) {
   return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
+// Of each source its latest access.
+void keep_latest(std::vector<Access>& list) {
+  std::stable_sort(list.begin(), list.end(), [](const Access& a, const Access& b) { return a.source < b.source; });
+  size_t kept = 0;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (i + 1 == list.size() || list[i + 1].source != list[i].source) list[kept++] = list[i];
+  }
+  list.resize(kept);
 }
 
 }  // namespace
@@ -21,8 +37,7 @@ bool Engine::is_inside(Fibre& fibre, Place place, int64_t bytes, int alignment, 
   Buffer& buffer = *place.buffer;
   if (place.offset < 0 || bytes > buffer.bytes || place.offset > buffer.bytes - bytes) {
     find(Fault::OutOfBounds, here(fibre), &buffer, place.offset, {},
-         std::string(kind == Kind::Read ? "reads " : kind == Kind::Write ? "writes " : "changes ") +
-             element(buffer, place.offset) + ", and " + buffer.name + " has " +
+         verb(kind) + element(buffer, place.offset) + ", and " + buffer.name + " has " +
              count_of(buffer.bytes / buffer.element_bytes, buffer.element_bytes == 1 ? "byte" : "element"));
     return false;
   }
@@ -44,121 +59,100 @@ unsigned char* Engine::access(Fibre& fibre, Place place, int64_t bytes, int alig
   Buffer& buffer = *place.buffer;
   const int64_t first = place.offset >> buffer.shift, count = bytes >> buffer.shift;
   for (int64_t i = first; i < first + count; ++i) {
-    const int64_t offset = i << buffer.shift;
-    if (kind == Kind::Read) {
-      read_cell(fibre, buffer, buffer.cells[size_t(i)], offset);
-    } else {
-      write_cell(fibre, buffer, buffer.cells[size_t(i)], offset, kind == Kind::Atomic);
-    }
+    access_cell(fibre, buffer, buffer.cells[size_t(i)], i << buffer.shift, kind);
   }
   return buffer.data + place.offset;
 }
 
-void Engine::race(Fibre& fibre, const Buffer& buffer, int64_t offset, const char* does, Access other,
-                  uint32_t other_block, const char* did) {
+void Engine::race(Fibre& fibre, const Buffer& buffer, int64_t offset, Kind kind, Access other, uint32_t other_block,
+                  const char* did) {
   const Party second = party(other, other_block);
   find(Fault::Race, here(fibre), &buffer, offset, second,
-       std::string(does) + " " + element(buffer, offset) + ", which " + describe(second) + " " + did +
+       verb(kind) + element(buffer, offset) + ", which " + describe(second) + " " + did +
            ", and nothing orders the two");
 }
 
-// What is due from any access, by a plain one (which atomics concern too) or an atomic.
-bool Engine::follows_writes(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset, const char* does, bool is_atomic) {
-  const bool counts = !buffer.shared;  // what an earlier block did
-  const bool is_written = cell.write_block == block_number_ || (cell.write_block != 0 && counts);
-  const bool is_changed = cell.atomic_block == block_number_ || (cell.atomic_block != 0 && counts);
-  if (is_written && cell.pending) {
+// An access must be ordered after the last write; a plain write also after the reads and atomics since, and those after
+// each other where they differ in kind. A write then stands for what came before it: who is ordered after the write is
+// ordered after that.
+void Engine::access_cell(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset, Kind kind) {
+  check_write(fibre, buffer, cell, offset, kind);
+  if (kind != Kind::Atomic && cell.atomics.block) check_since(fibre, buffer, cell.atomics, offset, kind, "changed");
+  if (kind != Kind::Read && cell.reads.block) check_since(fibre, buffer, cell.reads, offset, kind, "read");
+  const Access mine{fibre.now, uint16_t(fibre.index), uint16_t(fibre.statement)};
+  if (kind == Kind::Read) {
+    if (buffer.logs_reads) note(fibre, buffer, cell.reads, mine);
+  } else if (kind == Kind::Atomic) {
+    note(fibre, buffer, cell.atomics, mine);
+  } else {
+    forget(cell.atomics);
+    forget(cell.reads);
+    cell.write = mine;
+    cell.write_block = block_number_;
+    cell.pending = false;
+  }
+}
+
+void Engine::check_write(Fibre& fibre, const Buffer& buffer, const Cell& cell, int64_t offset, Kind kind) {
+  // What an earlier block left in shared memory is gone.
+  const bool is_written = cell.write_block == block_number_ || (cell.write_block != 0 && !buffer.shared);
+  if (!is_written) {
+    const bool is_changed = cell.atomics.block == block_number_ || (cell.atomics.block != 0 && !buffer.shared);
+    if (kind == Kind::Write || is_changed || buffer.initialised) return;
+    find(Fault::Uninitialised, here(fibre), &buffer, offset, {},
+         verb(kind) + element(buffer, offset) + ", which nothing has written");
+  } else if (cell.pending) {
     const Party copier = party(cell.write, cell.write_block);
     find(Fault::UnderCopy, here(fibre), &buffer, offset, copier,
-         std::string(does) + " " + element(buffer, offset) + ", which the copy of " + describe(copier) +
+         verb(kind) + element(buffer, offset) + ", which the copy of " + describe(copier) +
              " is still writing, as far as anyone has waited");
-  } else if (is_written && (cell.write_block != block_number_ || !ordered(fibre, cell.write))) {
-    race(fibre, buffer, offset, does, cell.write, cell.write_block, "wrote");
-  } else if (is_changed && !is_atomic && (cell.atomic_block != block_number_ || !ordered(fibre, cell.atomic))) {
-    race(fibre, buffer, offset, does, cell.atomic, cell.atomic_block, "changed");
+  } else if (cell.write_block != block_number_ || !ordered(fibre, cell.write)) {
+    race(fibre, buffer, offset, kind, cell.write, cell.write_block, "wrote");
   }
-  return is_written || is_changed || buffer.initialised;
 }
 
-void Engine::read_cell(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset) {
-  if (!follows_writes(fibre, buffer, cell, offset, "reads", false)) {
-    find(Fault::Uninitialised, here(fibre), &buffer, offset, {},
-         "reads " + element(buffer, offset) + ", which nothing has written");
-  }
-  if (!buffer.logs_reads) return;
-  log_read(fibre, buffer, cell, Access{fibre.now, uint16_t(fibre.index), uint16_t(fibre.statement)});
-}
-
-void Engine::write_cell(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset, bool is_atomic) {
-  const char* does = is_atomic ? "changes" : "writes";
-  if (!follows_writes(fibre, buffer, cell, offset, does, is_atomic) && is_atomic) {
-    find(Fault::Uninitialised, here(fibre), &buffer, offset, {},
-         "changes " + element(buffer, offset) + ", which nothing has written");
-  }
-  if (cell.read_block == block_number_) {
-    if (!ordered(fibre, cell.read)) race(fibre, buffer, offset, does, cell.read, cell.read_block, "read");
-    if (cell.more_reads) {
-      for (const Access& read : lists_[cell.more_reads]) {
-        if (!ordered(fibre, read)) race(fibre, buffer, offset, does, read, cell.read_block, "read");
+void Engine::check_since(Fibre& fibre, const Buffer& buffer, const Since& since, int64_t offset, Kind kind,
+                         const char* did) {
+  if (since.block == block_number_) {
+    if (!ordered(fibre, since.latest)) race(fibre, buffer, offset, kind, since.latest, since.block, did);
+    if (since.more) {
+      for (const Access& access : lists_[since.more]) {
+        if (!ordered(fibre, access)) race(fibre, buffer, offset, kind, access, since.block, did);
       }
     }
   }
-  if (!buffer.shared) {
-    const uint32_t other = cell.earlier_block ? cell.earlier_block : cell.read_block;
-    if (other != 0 && other != block_number_) race(fibre, buffer, offset, does, cell.read, other, "read");
-  }
-  forget_reads(cell);
-  const Access mine{fibre.now, uint16_t(fibre.index), uint16_t(fibre.statement)};
-  (is_atomic ? cell.atomic : cell.write) = mine;
-  (is_atomic ? cell.atomic_block : cell.write_block) = block_number_;
-  if (is_atomic) return;
-  cell.atomic_block = 0;
-  cell.pending = false;
+  const uint32_t earlier = since.block == block_number_ ? since.earlier_block : since.block;
+  if (earlier != 0 && !buffer.shared) race(fibre, buffer, offset, kind, since.latest, earlier, did);
 }
 
-// Reads that happened before a write need not be remembered after it: who is ordered after the write is ordered after
-// them.
-void Engine::forget_reads(Cell& cell) {
-  if (cell.more_reads && cell.read_block == block_number_) lists_.release(cell.more_reads);
-  cell.more_reads = cell.read_block = cell.earlier_block = 0;
+void Engine::forget(Since& since) {
+  if (since.more && since.block == block_number_) lists_.release(since.more);
+  since = {};
 }
 
-void Engine::log_read(const Fibre& fibre, Buffer& buffer, Cell& cell, Access mine) {
-  if (cell.read_block != block_number_) {
-    if (!buffer.shared && cell.read_block) cell.earlier_block = cell.read_block;
-    cell.read = mine;
-    cell.read_block = block_number_;
-    cell.more_reads = 0;
-    return;
-  }
-  if (cell.read.source == mine.source) {
-    cell.read = mine;
-    return;
-  }
-  // What happened before my read happens before whatever is ordered after it.
-  const bool replaces = ordered(fibre, cell.read);
-  if (cell.more_reads) {
-    std::vector<Access>& list = lists_[cell.more_reads];
-    if (replaces) std::erase_if(list, [&](const Access& a) { return ordered(fibre, a); });
-    if (list.size() >= 2 * sources()) {  // one thread many times: its latest will do
-      std::vector<Access> latest;
-      for (size_t i = list.size(); i-- > 0;) {
-        bool is_new = true;
-        for (const Access& a : latest) is_new = is_new && a.source != list[i].source;
-        if (is_new) latest.push_back(list[i]);
+void Engine::note(const Fibre& fibre, const Buffer& buffer, Since& since, Access mine) {
+  if (since.block != block_number_) {
+    if (!buffer.shared && since.block) since.earlier_block = since.block;
+    since.block = block_number_;
+    since.more = 0;
+  } else if (since.latest.source != mine.source) {
+    // What happened before my access happens before whatever is ordered after it.
+    const bool is_replaced = ordered(fibre, since.latest);
+    if (since.more) {
+      std::vector<Access>& list = lists_[since.more];
+      if (is_replaced) std::erase_if(list, [&](const Access& a) { return ordered(fibre, a); });
+      if (!is_replaced) list.push_back(since.latest);
+      if (list.size() > 2 * sources()) keep_latest(list);
+      if (list.empty()) {
+        lists_.release(since.more);
+        since.more = 0;
       }
-      list = std::move(latest);
+    } else if (!is_replaced) {
+      since.more = lists_.make();
+      lists_[since.more].push_back(since.latest);
     }
-    if (!replaces) list.push_back(cell.read);
-    if (list.empty()) {
-      lists_.release(cell.more_reads);
-      cell.more_reads = 0;
-    }
-  } else if (!replaces) {
-    cell.more_reads = lists_.make();
-    lists_[cell.more_reads].push_back(cell.read);
   }
-  cell.read = mine;
+  since.latest = mine;
 }
 
 std::span<Cell> Engine::cells(Place place, int64_t bytes) {

@@ -38,7 +38,8 @@ void Engine::copy_wait(Fibre& fibre, int newer_groups) {
     }
     fibre.statement = copy.statement;
     unsigned char* to = copy.to.buffer->data + copy.to.offset;
-    if (copy.valid_bytes > 0) std::memcpy(to, access(fibre, copy.from, copy.valid_bytes, 1, Kind::Read), size_t(copy.valid_bytes));
+    if (copy.valid_bytes > 0)
+      std::memcpy(to, access(fibre, copy.from, copy.valid_bytes, 1, Kind::Read), size_t(copy.valid_bytes));
     std::memset(to + copy.valid_bytes, 0, size_t(copy.bytes - copy.valid_bytes));
     end_copy(copy.to, copy.bytes, Access{fibre.now, uint16_t(fibre.index), uint16_t(copy.statement)});
   }
@@ -183,13 +184,14 @@ void Engine::bulk_store(Fibre& fibre, Place to, Place from, int64_t bytes) {
   access(fibre, from, bytes, 1, Kind::Read);
   check_fence(fibre, from, bytes);
   const Access as{++stamp_, uint16_t(fibre.store_agent), uint16_t(fibre.statement)};
-  for (Cell& cell : cells(from, bytes)) log_read(fibre, *from.buffer, cell, as);
+  for (Cell& cell : cells(from, bytes)) note(fibre, *from.buffer, cell.reads, as);
   if (!begin_copy(fibre, to, bytes, 1)) return;
   fibre.stores.push_back({to, from, bytes, fibre.statement, fibre.store_group, as.stamp, false});
 }
 
 void Engine::copy_store(BulkStore& store) {
-  std::memcpy(store.to.buffer->data + store.to.offset, store.from.buffer->data + store.from.offset, size_t(store.bytes));
+  std::memcpy(store.to.buffer->data + store.to.offset, store.from.buffer->data + store.from.offset,
+              size_t(store.bytes));
   store.is_copied = true;
 }
 
@@ -200,7 +202,8 @@ void Engine::bulk_wait(Fibre& fibre, int newer_groups, bool reads_only) {
     if (!store.is_copied) copy_store(store);
     uint32_t& seen = own(fibre).seen[size_t(fibre.store_agent)];
     seen = std::max(seen, store.stamp);
-    if (!reads_only) end_copy(store.to, store.bytes, Access{fibre.now, uint16_t(fibre.index), uint16_t(store.statement)});
+    if (!reads_only)
+      end_copy(store.to, store.bytes, Access{fibre.now, uint16_t(fibre.index), uint16_t(store.statement)});
   }
   if (!reads_only) std::erase_if(fibre.stores, [&](const BulkStore& store) { return store.group < first_left; });
 }

@@ -1,5 +1,5 @@
-// Asynchronous copies and mbarriers: a double buffer by cp.async, a ring filled by a producer warp, bulk stores; and what
-// happens when a wait, a parity or a stage is wrong.
+// Asynchronous copies and mbarriers: a double buffer by cp.async, a ring filled by a producer warp, bulk stores; and
+// what happens when a wait, a parity or a stage is wrong.
 
 #include "emulator/testing.h"
 #include "emulator/texts_testing.h"
@@ -37,8 +37,8 @@ TEST(Async, DoubleBufferIsRightInEveryOrder) {
 TEST(Async, ReadingBeforeTheWaitIsFound) {
   for (const RunOptions& options : all_orders()) {
     int wrong = 0;
-    const Finding finding = expect(doubled(plant(kDouble, "lm_copy_wait<1>", "lm_copy_wait<2>"), options, &wrong),
-                                   Fault::UnderCopy);
+    const Finding finding =
+        expect(doubled(plant(kDouble, "lm_copy_wait<1>", "lm_copy_wait<2>"), options, &wrong), Fault::UnderCopy);
     EXPECT_EQ(finding.who.statement, 7);
     EXPECT_EQ(finding.buffer, "stage");
     EXPECT_EQ(finding.other->statement, 1);
@@ -124,8 +124,8 @@ TEST(Async, RingIsRightInEveryOrder) {
 }
 
 TEST(Async, AWrongParityIsADeadlock) {
-  const std::string text = plant(kRing, "lm_mbarrier_wait_parity(empty, s, parity ^ 1)",
-                                 "lm_mbarrier_wait_parity(empty, s, parity)");
+  const std::string text =
+      plant(kRing, "lm_mbarrier_wait_parity(empty, s, parity ^ 1)", "lm_mbarrier_wait_parity(empty, s, parity)");
   for (const RunOptions& options : all_orders()) {
     const Finding finding = expect(ring(text, options), Fault::Deadlock);
     EXPECT_NE(finding.message.find("thread 0 wait at statement 3 for the phase of parity 0 of mbarrier empty[0] (64 of "
@@ -138,7 +138,8 @@ TEST(Async, AWrongParityIsADeadlock) {
 }
 
 TEST(Async, TooFewBytesExpectedIsADeadlockOrAWrongArrival) {
-  const std::string text = plant(kRing, "lm_mbarrier_arrive_expect(full, s, 256)", "lm_mbarrier_arrive_expect(full, s, 512)");
+  const std::string text =
+      plant(kRing, "lm_mbarrier_arrive_expect(full, s, 256)", "lm_mbarrier_arrive_expect(full, s, 512)");
   const Finding finding = expect(ring(text, {}), Fault::Deadlock);
   EXPECT_NE(finding.message.find("0 of 1 arrivals and 256 bytes are missing"), std::string::npos) << finding.message;
 }
@@ -146,7 +147,8 @@ TEST(Async, TooFewBytesExpectedIsADeadlockOrAWrongArrival) {
 TEST(Async, AnEmptyBarrierThatCountsTooFewIsARace) {
   // The producer goes on when one of the two warps has left the stage; the other may still read it.
   std::string text = plant(kRing, "lm_mbarrier_init(empty, s, 64)", "lm_mbarrier_init(empty, s, 32)");
-  text = plant(text, "LM_AT(8); lm_mbarrier_arrive(empty, s)", "LM_AT(8); if (LM_WARP == 1) lm_mbarrier_arrive(empty, s)");
+  text =
+      plant(text, "LM_AT(8); lm_mbarrier_arrive(empty, s)", "LM_AT(8); if (LM_WARP == 1) lm_mbarrier_arrive(empty, s)");
   for (const RunOptions& options : all_orders()) {
     const Report report = ring(text, options);
     ASSERT_FALSE(report.findings.empty());
@@ -159,7 +161,8 @@ TEST(Async, AnEmptyBarrierThatCountsTooFewIsARace) {
 
 TEST(Async, ReadingAStageThatWasNotWaitedForIsFound) {
   for (const RunOptions& options : all_orders()) {
-    const Report report = ring(plant(kRing, "+ 2 * stage[s * 64 + 63 - i]", "+ 2 * stage[(s + 1) % 3 * 64 + 63 - i]"), options);
+    const Report report =
+        ring(plant(kRing, "+ 2 * stage[s * 64 + 63 - i]", "+ 2 * stage[(s + 1) % 3 * 64 + 63 - i]"), options);
     ASSERT_FALSE(report.findings.empty());
     EXPECT_EQ(report.findings[0].buffer, "the shared pool");
     EXPECT_TRUE(report.findings[0].who.statement == 7 || report.findings[0].other->statement == 7);
@@ -185,8 +188,19 @@ TEST(Async, AMissingNamedBarrierIsARace) {
 }
 
 TEST(Async, ANamedBarrierForTooManyIsReported) {
-  const Finding finding = expect(ring(plant(kRing, "lm_barrier_named(1, 64)", "lm_barrier_named(1, 96)"), {}), Fault::Divergence);
+  const Finding finding =
+      expect(ring(plant(kRing, "lm_barrier_named(1, 64)", "lm_barrier_named(1, 96)"), {}), Fault::Divergence);
   EXPECT_NE(finding.message.find("wait at statement 10 for barrier 1 (64 of 96 came)"), std::string::npos);
+}
+
+TEST(Async, ArrivingTwiceIsReported) {
+  const std::string text = plant(kRing, "LM_AT(10); lm_barrier_named(1, 64);",
+                                 "LM_AT(10); lm_barrier_arrive(1, 64); LM_AT(12); lm_barrier_named(1, 64);");
+  const Finding finding = expect(ring(text, {}), Fault::Misuse);
+  EXPECT_NE(finding.message.find("comes to barrier 1 a second time"), std::string::npos) << finding.message;
+  EXPECT_EQ(finding.who.statement, 12);
+  const std::string extra = plant(kRing, "LM_AT(4); ", "LM_AT(4); lm_mbarrier_arrive_expect(full, s, 256); ");
+  EXPECT_EQ(expect(ring(extra, {}), Fault::Misuse).buffer, "full");
 }
 
 TEST(Async, MbarriersAreInitialisedBeforeUse) {
@@ -216,7 +230,8 @@ TEST(Async, BulkStoresAreRightInEveryOrder) {
 
 TEST(Async, WritingUnderABulkStoreIsARace) {
   int wrong = 0;
-  const Finding finding = expect(stored(plant(kStore, "lm_bulk_wait_read<1>", "lm_bulk_wait_read<2>"), {}, &wrong), Fault::Race);
+  const Finding finding =
+      expect(stored(plant(kStore, "lm_bulk_wait_read<1>", "lm_bulk_wait_read<2>"), {}, &wrong), Fault::Race);
   EXPECT_EQ(finding.who.statement, 3);
   EXPECT_EQ(finding.other->statement, 6);
   EXPECT_GT(wrong, 0);

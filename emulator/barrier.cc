@@ -12,23 +12,36 @@ void Engine::barrier(Fibre& fibre, int id, int count, bool waits) {
   }
   Barrier& barrier = barriers_[size_t(id)];
   if (count == 0) count = threads();
+  if (id == 0 && (count != threads() || !waits)) {
+    find(Fault::Misuse, here(fibre), nullptr, 0, {}, "uses barrier 0, which is the block's, for some threads only");
+    halt(fibre);
+  }
   if (barrier.arrived == 0) {
+    ++barrier.generation;
     barrier.expected = count;
     barrier.statement = fibre.statement;
-    if (count != threads()) barrier.joined.clear();
-  } else if (barrier.expected != count) {
+    if (id != 0) barrier.joined.clear();
+  }
+  if (barrier.expected != count) {
     find(Fault::Divergence, here(fibre), nullptr, 0, {},
          "comes to barrier " + std::to_string(id) + " for " + std::to_string(count) +
-             " threads, and others wait there at " + describe(barrier.statement) + " for " +
+             " threads, and others came to it at " + describe(barrier.statement) + " for " +
              std::to_string(barrier.expected));
-  } else if (id == 0 && barrier.statement != fibre.statement) {
-    const Fibre* first = barrier.waiting.empty() ? nullptr : barrier.waiting.front();
-    const Party other{block_, first ? first->index : 0, barrier.statement};
+    halt(fibre);
+  }
+  if (id == 0 && barrier.statement != fibre.statement) {
+    const Party other{block_, barrier.waiting.front()->index, barrier.statement};
     find(Fault::Divergence, here(fibre), nullptr, 0, other,
          "waits for the block, and " + describe(other) + " waits for it elsewhere");
   }
+  if (fibre.arrivals[id] == barrier.generation) {
+    find(Fault::Misuse, here(fibre), nullptr, 0, {},
+         "comes to barrier " + std::to_string(id) + " a second time before the others have come once");
+    halt(fibre);
+  }
+  fibre.arrivals[id] = barrier.generation;
   ++barrier.arrived;
-  if (count != threads()) {
+  if (id != 0) {
     barrier.joined.join(*fibre.clock);
     barrier.joined.seen[size_t(fibre.index)] = std::max(barrier.joined.seen[size_t(fibre.index)], fibre.now);
   }
@@ -44,10 +57,7 @@ void Engine::barrier(Fibre& fibre, int id, int count, bool waits) {
 }
 
 void Engine::release_barrier(Fibre& last, Barrier& barrier) {
-  if (barrier.expected != threads()) {
-    const auto known = std::make_shared<Clock>(barrier.joined);  // the waiting threads' own clocks are in it
-    for (Fibre* fibre : barrier.waiting) fibre->clock = known;
-  } else if (int(barrier.waiting.size()) == threads()) {
+  if (int(barrier.waiting.size()) == threads()) {
     // Everybody knows everything; only what the agents did is in the vectors.
     if (!mbarriers_.empty() || store_agents_ > 0) {
       const auto known = std::make_shared<Clock>(sources());
@@ -56,7 +66,8 @@ void Engine::release_barrier(Fibre& last, Barrier& barrier) {
     }
     for (Fibre* fibre : barrier.waiting) fibre->clock->floor = stamp_;  // whoever shares it is here too
   } else {
-    find(Fault::Misuse, here(last), nullptr, 0, {}, "completes a barrier of the whole block at which some only arrive");
+    const auto known = std::make_shared<Clock>(barrier.joined);  // the waiting threads' own clocks are in it
+    for (Fibre* fibre : barrier.waiting) fibre->clock = known;
   }
   ++stamp_;
   for (Fibre* fibre : barrier.waiting) fibre->now = stamp_;

@@ -1,8 +1,9 @@
-// What a thread knows of the others, as a vector clock: of each source of accesses, the latest stamp that happened before.
+// What a thread knows of the others, as a vector clock: of each source of accesses, the latest stamp that happened
+// before.
 //
-// Stamps are drawn from one counter of the block, which grows at every release (a barrier, an arrival), so two accesses of
-// a thread with a release between have different stamps. Most kernels synchronise with whole-block barriers only; for
-// them `floor` alone decides and the vectors stay as they were.
+// Stamps are drawn from one counter of the block, which grows at every release (a barrier, an arrival), so two accesses
+// of a thread with a release between have different stamps. Most kernels synchronise with whole-block barriers only;
+// for them `floor` alone decides and the vectors stay as they were.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The two meanings of the neutral names, of the emulator and of the device, know the same names; and what the device's
-// own compiler says to the device's. NVRTC is loaded from the path in LEMMA_NVRTC (libnvrtc.so.12 or later); it needs no
-// GPU. Without it those tests are skipped, and say so.
+// own compiler says to the device's. NVRTC is loaded from the path in LEMMA_NVRTC (libnvrtc.so.12 or later); it needs
+// no GPU. Without it those tests are skipped, and say so.
 
 #include <dlfcn.h>
 
@@ -179,7 +179,8 @@ TEST(Device, TheDevicesCompilerTakesEveryName) {
   for (const char* text : {kAdd, kTranspose, kSum, kHistogram, kMatmul, kDouble}) {
     EXPECT_EQ(nvrtc.objections(text, "--gpu-architecture=sm_80"), "") << text;
   }
-  EXPECT_NE(nvrtc.objections("LM_KERNEL(bad, 32) (LM_GLOBAL(float) b_y) { lm_nothing(); }", "--gpu-architecture=sm_90a"), "");
+  EXPECT_NE(
+      nvrtc.objections("LM_KERNEL(bad, 32) (LM_GLOBAL(float) b_y) { lm_nothing(); }", "--gpu-architecture=sm_90a"), "");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 // Floats of it are nan, integers -1: shared memory starts as nobody would want it.
 constexpr int kGarbage = 0xff;
 
-// Statements without giving way, where no preemption is asked for: a thread that spins must not stop the others.
+// Steps without giving way, where no preemption is asked for: a thread that spins must not stop the others.
 constexpr int kFuel = 1 << 16;
 
 Buffer shared_buffer(const char* name, int64_t count, int element_bytes) {
@@ -31,7 +31,11 @@ Buffer shared_buffer(const char* name, int64_t count, int element_bytes) {
 }  // namespace
 
 Engine::Engine(Entry entry, Thread** current, const Launch& launch, std::vector<Buffer> buffers)
-    : entry_(entry), current_(current), launch_(launch), buffers_(std::move(buffers)), scalars_(launch.scalars),
+    : entry_(entry),
+      current_(current),
+      launch_(launch),
+      buffers_(std::move(buffers)),
+      scalars_(launch.scalars),
       random_(launch.options.seed) {
   for (Buffer& buffer : buffers_) bound_.push_back(&buffer);
   arguments_ = {bound_.data(), scalars_.data()};
@@ -72,18 +76,18 @@ void Engine::make_fibres() {
     fibre.index = i;
     for (int d = 0; d < 3; ++d) fibre.blocks[d] = int(launch_.blocks[d]);
     warps_[size_t(i / 32)].lanes.push_back(&fibre);
-    fibre.self = boost::context::fiber(
-        std::allocator_arg, boost::context::protected_fixedsize_stack(size_t(launch_.options.stack_bytes)),
-        [this, &fibre](boost::context::fiber&& scheduler) {
-          fibre.scheduler = std::move(scheduler);
-          for (;;) {  // once a block
-            entry_(&arguments_);
-            --live_;
-            idle_rounds_ = 0;
-            suspend(fibre, State::Done);
-          }
-          return std::move(fibre.scheduler);
-        });
+    fibre.self = boost::context::fiber(std::allocator_arg,
+                                       boost::context::protected_fixedsize_stack(size_t(launch_.options.stack_bytes)),
+                                       [this, &fibre](boost::context::fiber&& scheduler) {
+                                         fibre.scheduler = std::move(scheduler);
+                                         for (;;) {  // once a block
+                                           entry_(&arguments_);
+                                           --live_;
+                                           idle_rounds_ = 0;
+                                           suspend(fibre, State::Done);
+                                         }
+                                         return std::move(fibre.scheduler);
+                                       });
   }
   barriers_.resize(kBarriers);
   for (Barrier& barrier : barriers_) barrier.joined = Clock(sources());
@@ -189,7 +193,7 @@ void Engine::yield(Fibre& fibre) {
   count_steps(fibre);
   if (report_.steps > launch_.options.most_steps) {
     find(Fault::Endless, here(fibre), nullptr, 0, {},
-         "is still running after " + std::to_string(report_.steps) + " statements of all threads");
+         "is still running after " + std::to_string(report_.steps) + " steps of all threads");
     halt(fibre);
   }
   make_ready(fibre);

@@ -1,5 +1,5 @@
-// The engine: runs the blocks of a launch one after another, each thread of a block as a fibre, and watches what they do.
-// The parts are one file each: scheduling (engine.cc), memory (access.cc), barriers (barrier.cc), warps (warp.cc),
+// The engine: runs the blocks of a launch one after another, each thread of a block as a fibre, and watches what they
+// do. The parts are one file each: scheduling (engine.cc), memory (access.cc), barriers (barrier.cc), warps (warp.cc),
 // asynchronous copies and mbarriers (async.cc), and what is said of threads that cannot go on (stuck.cc).
 #pragma once
 
@@ -20,6 +20,8 @@ namespace lemma::emulator {
 
 class Engine;
 struct MBarrier;
+
+constexpr int kBarriers = 16;  // of a block, as the machine has
 
 enum class State { Ready, AtBarrier, InWarp, AtMBarrier, Polling, Done };
 
@@ -46,10 +48,11 @@ struct Fibre : Thread {
   Engine* engine = nullptr;
   boost::context::fiber self, scheduler;
   State state = State::Ready;
-  uint32_t now = 0;                // the stamp of its accesses
-  uint32_t fenced = 0;             // its writes up to here are visible to the copy engine
-  std::shared_ptr<Clock> clock;    // shared with those that know the same; changed only through own()
-  int64_t waits_for = 0;           // the barrier's number, or the mbarrier's
+  uint32_t now = 0;                   // the stamp of its accesses
+  uint32_t fenced = 0;                // its writes up to here are visible to the copy engine
+  std::shared_ptr<Clock> clock;       // shared with those that know the same; changed only through own()
+  uint32_t arrivals[kBarriers] = {};  // by barrier: the generation it last came to
+  int64_t waits_for = 0;              // the barrier's number, or the mbarrier's
   int parity = 0;
   WarpOperation operation{};
   void* operands = nullptr;
@@ -57,7 +60,7 @@ struct Fibre : Thread {
   int copy_group = 0;
   std::vector<BulkStore> stores;
   int store_group = 0;
-  int store_agent = -1;            // its source number as a reader and writer of bulk stores
+  int store_agent = -1;  // its source number as a reader and writer of bulk stores
 };
 
 struct Warp {
@@ -66,20 +69,21 @@ struct Warp {
 };
 
 struct Barrier {
+  uint32_t generation = 0;  // counts how often it began to fill
   int expected = 0;
   int arrived = 0;
-  int statement = 0;               // of the first arrival
+  int statement = 0;  // of the first arrival
   std::vector<Fibre*> waiting;
   Clock joined;
 };
 
 struct MBarrier {
   Place place;
-  int arrivals = 0;                // a phase has
+  int arrivals = 0;  // a phase has
   int missing = 0;
-  int64_t bytes = 0;               // of copies still to land
+  int64_t bytes = 0;  // of copies still to land
   int phase = 0;
-  int agent = 0;                   // the source number of the copies that report to it
+  int agent = 0;  // the source number of the copies that report to it
   Clock arriving, completed;
   std::vector<Fibre*> waiting;
 };
@@ -105,7 +109,7 @@ class Engine {
 
  private:
   enum class Kind { Read, Write, Atomic };
-  static constexpr int kMBarrierAgents = 64, kStoreAgents = 8, kBarriers = 16;
+  static constexpr int kMBarrierAgents = 64, kStoreAgents = 8;
 
   static Fibre& fibre(Thread* thread) { return *static_cast<Fibre*>(thread); }
   static Engine& of(Thread* thread) { return *fibre(thread).engine; }
@@ -120,6 +124,9 @@ class Engine {
   void make_ready(Fibre& fibre);
   void make_ready(std::span<Fibre* const> fibres, const Fibre* except);
   void yield(Fibre& fibre);
+  void step(Fibre& fibre) {  // before an access, so that others may come between two
+    if (--fibre.fuel < 0) yield(fibre);
+  }
   Fibre& next();
   void count_steps(Fibre& fibre);
   [[noreturn]] void halt(Fibre& fibre);  // the block cannot go on
@@ -134,14 +141,13 @@ class Engine {
   // access.cc
   unsigned char* access(Fibre& fibre, Place place, int64_t bytes, int alignment, Kind kind);
   bool is_inside(Fibre& fibre, Place place, int64_t bytes, int alignment, Kind kind);
-  // Looks at who wrote the cell; whether anybody has.
-  bool follows_writes(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset, const char* does, bool is_atomic);
-  void read_cell(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset);
-  void write_cell(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset, bool is_atomic);
-  void race(Fibre& fibre, const Buffer& buffer, int64_t offset, const char* does, Access other, uint32_t other_block,
+  void access_cell(Fibre& fibre, Buffer& buffer, Cell& cell, int64_t offset, Kind kind);
+  void check_write(Fibre& fibre, const Buffer& buffer, const Cell& cell, int64_t offset, Kind kind);
+  void check_since(Fibre& fibre, const Buffer& buffer, const Since& since, int64_t offset, Kind kind, const char* did);
+  void note(const Fibre& fibre, const Buffer& buffer, Since& since, Access mine);
+  void forget(Since& since);
+  void race(Fibre& fibre, const Buffer& buffer, int64_t offset, Kind kind, Access other, uint32_t other_block,
             const char* did);
-  void log_read(const Fibre& fibre, Buffer& buffer, Cell& cell, Access mine);
-  void forget_reads(Cell& cell);
   bool ordered(const Fibre& fibre, Access earlier) const {
     return earlier.source == fibre.index || (earlier.source < threads() && earlier.stamp <= fibre.clock->floor) ||
            earlier.stamp <= fibre.clock->seen[earlier.source];
@@ -201,7 +207,7 @@ class Engine {
   std::vector<Buffer*> bound_;
   std::vector<Scalar> scalars_;
   Arguments arguments_{};
-  std::deque<Buffer> shared_;          // by key; addresses stay
+  std::deque<Buffer> shared_;  // by key; addresses stay
   std::vector<Buffer*> shared_by_key_;
   Buffer* pool_ = nullptr;
   std::vector<std::unique_ptr<Fibre>> fibres_;
@@ -210,17 +216,17 @@ class Engine {
   std::deque<MBarrier> mbarriers_;
   std::vector<BulkLoad> loads_;
   int store_agents_ = 0;
-  ReadLists lists_;
-  std::vector<Fibre*> ready_;          // a ring
+  AccessLists lists_;
+  std::vector<Fibre*> ready_;  // a ring
   size_t ready_first_ = 0, ready_count_ = 0;
   int live_ = 0;
-  int idle_rounds_ = 0;                // pollers woken in vain
+  int idle_rounds_ = 0;  // pollers woken in vain
   int64_t block_ = 0;
-  uint32_t block_number_ = 0;          // block_ as cells know it: its place in the order, from 1
-  std::vector<int64_t> order_;         // of blocks
+  uint32_t block_number_ = 0;   // block_ as cells know it: its place in the order, from 1
+  std::vector<int64_t> order_;  // of blocks
   uint32_t stamp_ = 0;
   std::mt19937_64 random_;
-  bool halted_ = false;                // this block and the run
+  bool halted_ = false;  // this block and the run
   int fuel_given_ = 0;
   alignas(16) unsigned char nowhere_[4096] = {};
   Report report_;

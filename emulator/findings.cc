@@ -6,16 +6,26 @@ namespace lemma::emulator {
 
 const char* name(Fault fault) {
   switch (fault) {
-    case Fault::Race: return "race";
-    case Fault::UnderCopy: return "access under a copy";
-    case Fault::OutOfBounds: return "out of bounds";
-    case Fault::Uninitialised: return "uninitialised read";
-    case Fault::Misaligned: return "misaligned access";
-    case Fault::NoFence: return "missing fence";
-    case Fault::Divergence: return "divergence";
-    case Fault::Deadlock: return "deadlock";
-    case Fault::Endless: return "endless";
-    case Fault::Misuse: return "misuse";
+    case Fault::Race:
+      return "race";
+    case Fault::UnderCopy:
+      return "access under a copy";
+    case Fault::OutOfBounds:
+      return "out of bounds";
+    case Fault::Uninitialised:
+      return "uninitialised read";
+    case Fault::Misaligned:
+      return "misaligned access";
+    case Fault::NoFence:
+      return "missing fence";
+    case Fault::Divergence:
+      return "divergence";
+    case Fault::Deadlock:
+      return "deadlock";
+    case Fault::Endless:
+      return "endless";
+    case Fault::Misuse:
+      return "misuse";
   }
   return "";
 }
@@ -35,7 +45,8 @@ Party Engine::party(Access access, uint32_t block) const {
 
 std::string Engine::describe(int statement) const {
   std::string out = "statement " + std::to_string(statement);
-  if (statement >= 0 && size_t(statement) < launch_.statements.size() && !launch_.statements[size_t(statement)].empty()) {
+  if (statement >= 0 && size_t(statement) < launch_.statements.size() &&
+      !launch_.statements[size_t(statement)].empty()) {
     out += " (" + launch_.statements[size_t(statement)] + ")";
   }
   return out;
@@ -48,8 +59,8 @@ std::string Engine::describe(const Party& party) const {
 }
 
 std::string Engine::element(const Buffer& buffer, int64_t offset) const {
-  const int64_t index = offset >= 0 ? offset / buffer.element_bytes
-                                    : -((-offset + buffer.element_bytes - 1) / buffer.element_bytes);
+  const int64_t index =
+      offset >= 0 ? offset / buffer.element_bytes : -((-offset + buffer.element_bytes - 1) / buffer.element_bytes);
   return buffer.name + "[" + std::to_string(index) + "]";
 }
 
@@ -57,8 +68,8 @@ void Engine::find(Fault fault, const Party& who, const Buffer* buffer, int64_t o
                   const std::string& what) {
   const std::string buffer_name = buffer ? buffer->name : std::string();
   for (Finding& known : report_.findings) {
-    const bool same_other = known.other.has_value() == other.has_value() &&
-                            (!other || known.other->statement == other->statement);
+    const bool same_other =
+        known.other.has_value() == other.has_value() && (!other || known.other->statement == other->statement);
     if (known.fault == fault && known.who.statement == who.statement && known.buffer == buffer_name && same_other) {
       ++known.count;
       return;

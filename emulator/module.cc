@@ -25,6 +25,12 @@ std::vector<std::string> kernel_names(std::string_view text) {
   return out;
 }
 
+bool overlap(const LaunchBuffer& a, const LaunchBuffer& b) {
+  const char *first = static_cast<const char*>(a.data), *second = static_cast<const char*>(b.data);
+  return first < second + b.bytes && second < first + a.bytes;
+}
+
+// Whether the launch fits the kernel. What is known of memory is kept by buffer, so memory has to have one name.
 Result<void> check_launch(const Launch& launch, const Signature& signature) {
   if (launch.threads < 1 || launch.threads > kMostThreads || launch.threads > signature.threads) {
     return base::invalid(fmt::format("kernel {} is launched with {} threads a block, expected 1 to {}", launch.kernel,
@@ -44,10 +50,10 @@ Result<void> check_launch(const Launch& launch, const Signature& signature) {
   }
   for (size_t i = 0; i < launch.buffers.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      if (launch.buffers[i].data && launch.buffers[i].data == launch.buffers[j].data) {
-        return base::unsupported(fmt::format("buffers {} and {} of kernel {} are the same memory", launch.buffers[j].name,
-                                             launch.buffers[i].name, launch.kernel),
-                                 {}, "pass the memory once");
+      if (overlap(launch.buffers[i], launch.buffers[j]) && (signature.written[i] || signature.written[j])) {
+        return base::unsupported(fmt::format("buffers {} and {} of kernel {} overlap, and one of them is written",
+                                             launch.buffers[j].name, launch.buffers[i].name, launch.kernel),
+                                 {}, "pass memory that is written as one buffer");
       }
     }
   }
@@ -129,7 +135,8 @@ const std::vector<std::string>& Module::kernels() const { return library_->names
 Result<Report> Module::run(const Launch& launch) const {
   const auto found = library_->kernels.find(launch.kernel);
   if (found == library_->kernels.end()) {
-    return base::invalid(fmt::format("the text has no kernel '{}', its first is {}", launch.kernel, library_->names.front()));
+    return base::invalid(
+        fmt::format("the text has no kernel '{}', its first is {}", launch.kernel, library_->names.front()));
   }
   const Signature& signature = found->second.signature;
   LEMMA_TRY_VOID(check_launch(launch, signature));

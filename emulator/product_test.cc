@@ -57,8 +57,7 @@ TEST(Product, AWrongSwizzleReadsAnothersElements) {
 
 TEST(Product, AWrongSwizzleReadsWhatNobodyWrote) {
   Matmul matmul;
-  const std::string text =
-      plant(kMatmul, "lm_store<8>(as, swizzled(r, k)", "lm_store<8>(as, swizzled(r & ~2, k)");
+  const std::string text = plant(kMatmul, "lm_store<8>(as, swizzled(r, k)", "lm_store<8>(as, swizzled(r & ~2, k)");
   const Report report = run(build(text), matmul.launch);
   const Finding unwritten = expect(report, Fault::Uninitialised);
   EXPECT_EQ(unwritten.buffer, "as");
@@ -78,8 +77,8 @@ TEST(Product, AMissingSecondBarrierIsARace) {
   Matmul matmul;
   const Report report = run(build(plant(kMatmul, "LM_AT(8); lm_barrier();", "")), matmul.launch);
   const Finding race = expect(report, Fault::Race);
-  EXPECT_LE(race.who.statement, 2);        // the next tile is written
-  EXPECT_GE(race.other->statement, 4);     // while this one is read
+  EXPECT_LE(race.who.statement, 2);     // the next tile is written
+  EXPECT_GE(race.other->statement, 4);  // while this one is read
   EXPECT_LE(race.other->statement, 5);
 }
 
@@ -94,8 +93,8 @@ TEST(Product, RowsOfMatricesAreAligned) {
 // value of an element of A or B, `depth` is K.
 std::string fragments(const std::string& type, const std::string& accumulator, const std::string& body) {
   return "LM_KERNEL(one, 32) (LM_GLOBAL(const " + type + ") b_a, LM_GLOBAL(const " + type + ") b_b, LM_GLOBAL(" +
-         accumulator + ") b_c) {\n  const int g = LM_LANE / 4, q = LM_LANE % 4;\n  unsigned a[4], b[2];\n  " + accumulator +
-         " c[4] = {1, 2, 3, 4};\n" + body +
+         accumulator + ") b_c) {\n  const int g = LM_LANE / 4, q = LM_LANE % 4;\n  unsigned a[4], b[2];\n  " +
+         accumulator + " c[4] = {1, 2, 3, 4};\n" + body +
          "  for (int r = 0; r < 4; ++r) b_c[(g + r / 2 * 8) * 8 + 2 * q + r % 2] = c[r];\n}\n";
 }
 
@@ -120,8 +119,7 @@ TEST(Product, F16Fragments) {
   std::vector<unsigned short> a, b;
   for (const float x : random_floats(16 * 16, 3)) a.push_back(f16_bits(x));
   for (const float x : random_floats(8 * 16, 4)) b.push_back(f16_bits(x));
-  check_one<unsigned short, float>(
-      fragments("lm_f16", "float", R"(
+  check_one<unsigned short, float>(fragments("lm_f16", "float", R"(
   for (int i = 0; i < 4; ++i) {
     const int at = (g + i % 2 * 8) * 16 + 2 * q + i / 2 * 8;
     a[i] = lm_pack((lm_f16)b_a[at], (lm_f16)b_a[at + 1]);
@@ -132,28 +130,26 @@ TEST(Product, F16Fragments) {
   }
   lm_mma_m16n8k16_f16(c, a, b);
 )"),
-      16, a, b, [](unsigned short x) { return double(float_of_f16(x)); });
+                                   16, a, b, [](unsigned short x) { return double(float_of_f16(x)); });
 }
 
 TEST(Product, Tf32Fragments) {
   const std::vector<float> a = random_floats(16 * 8, 3), b = random_floats(8 * 8, 4);
   std::vector<float> fine = a;
   fine[3] = 1.0f + 0x1p-20f;  // the last bits are not looked at
-  check_one<float, float>(
-      fragments("float", "float", R"(
+  check_one<float, float>(fragments("float", "float", R"(
   for (int i = 0; i < 4; ++i) a[i] = lm_float_bits(b_a[(g + i % 2 * 8) * 8 + q + i / 2 * 4]);
   for (int i = 0; i < 2; ++i) b[i] = lm_float_bits(b_b[g * 8 + q + i * 4]);
   lm_mma_m16n8k8_tf32(c, a, b);
 )"),
-      8, fine, b, [](float x) { return double(float_of(bits_of(x) & 0xffffe000)); });
+                          8, fine, b, [](float x) { return double(float_of(bits_of(x) & 0xffffe000)); });
 }
 
 TEST(Product, S8Fragments) {
   std::vector<signed char> a, b;
   for (int i = 0; i < 16 * 32; ++i) a.push_back((signed char)(i * 37 % 255 - 127));
   for (int i = 0; i < 8 * 32; ++i) b.push_back((signed char)(i * 53 % 255 - 127));
-  check_one<signed char, int>(
-      fragments("signed char", "int", R"(
+  check_one<signed char, int>(fragments("signed char", "int", R"(
   for (int i = 0; i < 4; ++i) {
     a[i] = 0;
     for (int j = 0; j < 4; ++j) a[i] |= (unsigned)(unsigned char)b_a[(g + i % 2 * 8) * 32 + 4 * q + i / 2 * 16 + j] << (8 * j);
@@ -164,22 +160,22 @@ TEST(Product, S8Fragments) {
   }
   lm_mma_m16n8k32_s8(c, a, b);
 )"),
-      32, a, b, [](signed char x) { return double(x); });
+                              32, a, b, [](signed char x) { return double(x); });
 }
 
 TEST(Product, SixteenBitFormatsRoundToNearestEven) {
-  EXPECT_EQ(bf16_bits(1.0f + 0x1p-8f), 0x3f80);            // a tie, to even
-  EXPECT_EQ(bf16_bits(1.0f + 3 * 0x1p-8f), 0x3f82);        // a tie, to even
+  EXPECT_EQ(bf16_bits(1.0f + 0x1p-8f), 0x3f80);      // a tie, to even
+  EXPECT_EQ(bf16_bits(1.0f + 3 * 0x1p-8f), 0x3f82);  // a tie, to even
   EXPECT_EQ(bf16_bits(std::nextafter(1.0f + 0x1p-8f, 2.0f)), 0x3f81);
-  EXPECT_EQ(bf16_bits(3.4e38f), 0x7f80);                   // beyond the largest
+  EXPECT_EQ(bf16_bits(3.4e38f), 0x7f80);  // beyond the largest
   EXPECT_EQ(bf16_bits(-INFINITY), 0xff80);
   EXPECT_EQ(bf16_bits(NAN), 0x7fff);
   EXPECT_EQ(f16_bits(65519.0f), 0x7bff);
   EXPECT_EQ(f16_bits(65520.0f), 0x7c00);
   EXPECT_EQ(f16_bits(0x1p-24f), 0x0001);
-  EXPECT_EQ(f16_bits(0x1p-25f), 0x0000);                   // a tie, to even
-  EXPECT_EQ(f16_bits(3 * 0x1p-25f), 0x0002);               // a tie, to even
-  EXPECT_EQ(f16_bits(-0x1.ff8p-15f), 0x83ff);           // the largest subnormal
+  EXPECT_EQ(f16_bits(0x1p-25f), 0x0000);       // a tie, to even
+  EXPECT_EQ(f16_bits(3 * 0x1p-25f), 0x0002);   // a tie, to even
+  EXPECT_EQ(f16_bits(-0x1.ff8p-15f), 0x83ff);  // the largest subnormal
   EXPECT_EQ(f16_bits(1.0f + 0x1p-11f), 0x3c00);
   EXPECT_EQ(f16_bits(NAN), 0x7fff);
   int changed = 0;

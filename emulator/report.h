@@ -17,7 +17,7 @@ enum class Fault {
   NoFence,        // the copy engine reads what was written without a fence for it
   Divergence,     // threads that should meet at one barrier or warp operation do not
   Deadlock,       // no thread can go on
-  Endless,        // more statements than were allowed
+  Endless,        // more steps than were allowed
   Misuse,         // a barrier object used against its rules
 };
 
@@ -44,10 +44,10 @@ struct Finding {
 
 struct Report {
   std::vector<Finding> findings;
-  bool stopped = false;    // before the end: too many findings, or threads that cannot go on
-  int64_t steps = 0;       // statements (LM_AT) of all threads
-  int64_t accesses = 0;    // checked reads, writes and atomics
-  int64_t switches = 0;    // from one thread to another
+  bool stopped = false;  // before the end: too many findings, or threads that cannot go on
+  int64_t steps = 0;     // statements (LM_AT) and accesses of all threads
+  int64_t accesses = 0;  // checked reads, writes and atomics
+  int64_t switches = 0;  // from one thread to another
 };
 
 }  // namespace lemma::emulator

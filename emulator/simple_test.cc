@@ -24,7 +24,7 @@ TEST(Simple, AddsVectorsInEveryOrder) {
     add.launch.options = options;
     const Report report = run(module, add.launch);
     EXPECT_EQ(all_messages(report), "");
-    EXPECT_EQ(report.steps, 2 * 1024);
+    EXPECT_EQ(report.steps, 2 * 1024 + 3 * 1000);
     EXPECT_EQ(report.accesses, 3 * 1000);
     for (size_t i = 0; i < 1000; ++i) ASSERT_EQ(add.z[i], add.x[i] + add.y[i]);
   }
@@ -165,8 +165,7 @@ LM_KERNEL(pass, 32) (LM_GLOBAL(int) b_y) {
     std::vector<int> y(32, -1);
     Launch launch{.kernel = "pass", .threads = 32};
     launch.buffers = {output("y", y)};
-    const Report report =
-        run(build(plant(text, "@", synced ? "lm_warp_sync();" : "lm_shuffle(LM_LANE, 0);")), launch);
+    const Report report = run(build(plant(text, "@", synced ? "lm_warp_sync();" : "lm_shuffle(LM_LANE, 0);")), launch);
     EXPECT_EQ(y[7], 6);
     if (synced) {
       EXPECT_EQ(all_messages(report), "");
@@ -176,13 +175,14 @@ LM_KERNEL(pass, 32) (LM_GLOBAL(int) b_y) {
   }
 }
 
-Report histogram(const std::string& text, std::vector<int>* y, bool zeroed = true) {
+Report histogram(const std::string& text, std::vector<int>* y, bool zeroed = true, const RunOptions& options = {}) {
   std::vector<int> x(200);
   for (size_t i = 0; i < x.size(); ++i) x[i] = int(i * i % 10);
   y->assign(10, 0);
   Launch launch{.kernel = "histogram", .blocks = {4, 1, 1}, .threads = 64};
   launch.buffers = {input("x", x), zeroed ? input("y", *y) : output("y", *y)};
   launch.scalars = {integer(200)};
+  launch.options = options;
   return run(build(text), launch);
 }
 
@@ -197,9 +197,21 @@ TEST(Simple, APlainAddInPlaceOfAnAtomicIsARace) {
   std::vector<int> y;
   const Report report = histogram(plant(kHistogram, "lm_atomic_add(b_y, b_x[i], 1)", "b_y[b_x[i]] += 1"), &y);
   const Finding finding = expect(report, Fault::Race);
-  EXPECT_EQ(finding.message,
-            "race in kernel histogram, statement 2: thread 6 of block 0 reads y[6], which thread 4 at statement 2 wrote, "
-            "and nothing orders the two");
+  EXPECT_EQ(
+      finding.message,
+      "race in kernel histogram, statement 2: thread 6 of block 0 reads y[6], which thread 4 at statement 2 wrote, "
+      "and nothing orders the two");
+}
+
+TEST(Simple, ALostUpdateShowsInTheValues) {
+  RunOptions options;
+  options.order = Order::Random;
+  options.preempt = 3;
+  std::vector<int> y;
+  EXPECT_EQ(all_messages(histogram(kHistogram, &y, true, options)), "");
+  EXPECT_EQ(y[1], 40);
+  (void)histogram(plant(kHistogram, "lm_atomic_add(b_y, b_x[i], 1)", "b_y[b_x[i]] += 1"), &y, true, options);
+  EXPECT_LT(y[1], 40);
 }
 
 TEST(Simple, BlocksRaceOnGlobalMemory) {
@@ -247,8 +259,8 @@ LM_KERNEL(late, 96) (LM_GLOBAL(float) b_y) {
     const Finding finding = expect(run(build(plant(text, "@", "1000")), launch), Fault::Race);
     EXPECT_EQ(std::min(finding.who.statement, finding.other->statement), 4);
     EXPECT_EQ(std::max(finding.who.statement, finding.other->statement), 6);
-    const std::string all = plant(plant(text, "@", "1000"), "if (LM_WARP < 2) lm_barrier_named(1, 64)",
-                                  "lm_barrier_named(1, 96)");
+    const std::string all =
+        plant(plant(text, "@", "1000"), "if (LM_WARP < 2) lm_barrier_named(1, 64)", "lm_barrier_named(1, 96)");
     EXPECT_EQ(all_messages(run(build(all), launch)), "");
   }
 }
@@ -267,9 +279,10 @@ LM_KERNEL(copy, 32) (LM_GLOBAL(const float) b_x, LM_GLOBAL(float) b_y, int s_fro
   EXPECT_EQ(all_messages(run(module, launch)), "");
   for (size_t i = 0; i < 128; ++i) ASSERT_EQ(y[i], x[i + 4]);
   launch.scalars = {integer(2)};
-  EXPECT_EQ(expect(run(module, launch), Fault::Misaligned).message,
-            "misaligned access in kernel copy, statement 1: thread 0 of block 0 accesses 16 bytes at x[2], byte 8, which "
-            "is no multiple of 16");
+  EXPECT_EQ(
+      expect(run(module, launch), Fault::Misaligned).message,
+      "misaligned access in kernel copy, statement 1: thread 0 of block 0 accesses 16 bytes at x[2], byte 8, which "
+      "is no multiple of 16");
 }
 
 TEST(Simple, NeighbouringBytesAreNoRace) {
@@ -294,7 +307,7 @@ LM_KERNEL(bytes, 64) (LM_GLOBAL(const int) b_x, LM_GLOBAL(signed char) b_y) {
 TEST(Simple, SpinningIsEndless) {
   const char* const text = R"(
 LM_KERNEL(spin, 2) (LM_GLOBAL(int) b_y) {
-  if (LM_TID == 0) { while (lm_atomic_or(b_y, 0, 0) == 0) { LM_AT(1); } }
+  if (LM_TID == 0) { LM_AT(1); while (lm_atomic_or(b_y, 0, 0) == 0) {} }
   LM_AT(2); if (LM_TID == @) lm_atomic_exchange(b_y, 0, 1);
 }
 )";

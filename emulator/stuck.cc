@@ -41,13 +41,15 @@ bool Engine::wake_pollers() {
 
 std::string Engine::waiting_for(const Fibre& fibre) const {
   switch (fibre.state) {
-    case State::Done: return "ended";
+    case State::Done:
+      return "ended";
     case State::AtBarrier: {
       const Barrier& barrier = barriers_[size_t(fibre.waits_for)];
       return "wait at " + describe(fibre.statement) + " for barrier " + std::to_string(fibre.waits_for) + " (" +
              std::to_string(barrier.arrived) + " of " + std::to_string(barrier.expected) + " came)";
     }
-    case State::InWarp: return "wait at " + describe(fibre.statement) + " for the other lanes of their warp";
+    case State::InWarp:
+      return "wait at " + describe(fibre.statement) + " for the other lanes of their warp";
     case State::AtMBarrier:
     case State::Polling: {
       const MBarrier& barrier = mbarriers_[size_t(fibre.waits_for)];
@@ -56,7 +58,8 @@ std::string Engine::waiting_for(const Fibre& fibre) const {
              std::to_string(barrier.missing) + " of " + std::to_string(barrier.arrivals) + " arrivals and " +
              std::to_string(barrier.bytes) + " bytes are missing)";
     }
-    case State::Ready: break;
+    case State::Ready:
+      break;
   }
   return "can go on";
 }

@@ -9,13 +9,17 @@ namespace {
 
 const char* name(WarpOperation operation) {
   switch (operation) {
-    case WarpOperation::Sync: return "a warp barrier";
+    case WarpOperation::Sync:
+      return "a warp barrier";
     case WarpOperation::Shuffle:
     case WarpOperation::ShuffleXor:
-    case WarpOperation::ShuffleDown: return "a shuffle";
+    case WarpOperation::ShuffleDown:
+      return "a shuffle";
     case WarpOperation::LoadMatrix:
-    case WarpOperation::LoadTransposed: return "a matrix load";
-    default: return "a matrix product";
+    case WarpOperation::LoadTransposed:
+      return "a matrix load";
+    default:
+      return "a matrix product";
   }
 }
 
@@ -111,8 +115,8 @@ void Engine::warp(Fibre& fibre, WarpOperation operation, void* operands) {
 }
 
 void Engine::perform(Warp& warp, WarpOperation operation) {
-  const bool is_product = operation >= WarpOperation::ProductBf16, is_load = operation == WarpOperation::LoadMatrix ||
-                                                                             operation == WarpOperation::LoadTransposed;
+  const bool is_product = operation >= WarpOperation::ProductBf16,
+             is_load = operation == WarpOperation::LoadMatrix || operation == WarpOperation::LoadTransposed;
   if ((is_product || is_load) && warp.lanes.size() != 32) {
     find(Fault::Divergence, here(*warp.lanes.front()), nullptr, 0, {},
          std::string("takes part in ") + name(operation) + " of a warp that has " + std::to_string(warp.lanes.size()) +
@@ -121,16 +125,24 @@ void Engine::perform(Warp& warp, WarpOperation operation) {
     return;
   }
   switch (operation) {
-    case WarpOperation::Sync: return sync_warp(warp);
+    case WarpOperation::Sync:
+      return sync_warp(warp);
     case WarpOperation::Shuffle:
     case WarpOperation::ShuffleXor:
-    case WarpOperation::ShuffleDown: return shuffle(warp.lanes, operation);
-    case WarpOperation::LoadMatrix: return load_matrices(warp, false);
-    case WarpOperation::LoadTransposed: return load_matrices(warp, true);
-    case WarpOperation::ProductBf16: return multiply<Bf16>(warp.lanes);
-    case WarpOperation::ProductF16: return multiply<F16>(warp.lanes);
-    case WarpOperation::ProductTf32: return multiply<Tf32>(warp.lanes);
-    case WarpOperation::ProductS8: return multiply<S8>(warp.lanes);
+    case WarpOperation::ShuffleDown:
+      return shuffle(warp.lanes, operation);
+    case WarpOperation::LoadMatrix:
+      return load_matrices(warp, false);
+    case WarpOperation::LoadTransposed:
+      return load_matrices(warp, true);
+    case WarpOperation::ProductBf16:
+      return multiply<Bf16>(warp.lanes);
+    case WarpOperation::ProductF16:
+      return multiply<F16>(warp.lanes);
+    case WarpOperation::ProductTf32:
+      return multiply<Tf32>(warp.lanes);
+    case WarpOperation::ProductS8:
+      return multiply<S8>(warp.lanes);
   }
 }
 

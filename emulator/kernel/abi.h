@@ -1,6 +1,6 @@
-// What emitted text, compiled as C++ into a shared object, and the engine that runs it know of each other: plain structs
-// and one table of functions. This header is included on both sides and includes nothing, since every line of it is
-// compiled with every kernel.
+// What emitted text, compiled as C++ into a shared object, and the engine that runs it know of each other: plain
+// structs and one table of functions. This header is included on both sides and includes nothing, since every line of
+// it is compiled with every kernel.
 #pragma once
 
 namespace lemma::emulator {
@@ -18,7 +18,7 @@ struct Place {
 struct Thread {
   const Host* host = nullptr;
   int statement = 0;  // where it is: the last LM_AT
-  int fuel = 0;       // statements until it lets others run
+  int fuel = 0;       // statements and accesses until it lets others run
   int index = 0;      // in the block
   int block[3] = {0, 0, 0};
   int blocks[3] = {1, 1, 1};
@@ -91,9 +91,9 @@ struct Arguments {
 struct Signature {
   int buffers;
   int scalars;
-  int threads;                         // as in LM_KERNEL
+  int threads;  // as in LM_KERNEL
   static constexpr int most_buffers = 64;
-  bool written[most_buffers];          // whether the kernel may write it
+  bool written[most_buffers];  // whether the kernel may write it
   int element_bytes[most_buffers];
 };
 

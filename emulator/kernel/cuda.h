@@ -30,13 +30,13 @@
 #define LM_INFINITY __builtin_inff()
 
 // How the engine reaches a kernel; one such line follows the text for each.
-#define LM_ENTRY(name)                                                                  \
-  extern "C" void lm_entry_##name(const lemma::emulator::Arguments* arguments) {        \
-    lemma::emulator::call(&lm_kernel_##name, *arguments);                               \
-  }                                                                                     \
-  extern "C" void lm_signature_##name(lemma::emulator::Signature* signature) {          \
-    lemma::emulator::describe(&lm_kernel_##name, signature);                            \
-    signature->threads = lm_threads_##name;                                             \
+#define LM_ENTRY(name)                                                           \
+  extern "C" void lm_entry_##name(const lemma::emulator::Arguments* arguments) { \
+    lemma::emulator::call(&lm_kernel_##name, *arguments);                        \
+  }                                                                              \
+  extern "C" void lm_signature_##name(lemma::emulator::Signature* signature) {   \
+    lemma::emulator::describe(&lm_kernel_##name, signature);                     \
+    signature->threads = lm_threads_##name;                                      \
   }
 
 // CUDA knows these without a header.
@@ -51,11 +51,18 @@ double floor(double), ceil(double), trunc(double), rint(double);
 }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 
-template <class T, int N> using lm_vec = lemma::emulator::Vector<T, N>;
+template <class T, int N>
+using lm_vec = lemma::emulator::Vector<T, N>;
 
-struct lm_bf16 { unsigned short bits; };
-struct lm_f16 { unsigned short bits; };
-struct lm_mbarrier { unsigned long long state; };
+struct lm_bf16 {
+  unsigned short bits;
+};
+struct lm_f16 {
+  unsigned short bits;
+};
+struct lm_mbarrier {
+  unsigned long long state;
+};
 
 inline float lm_to_float(lm_bf16 x) { return lemma::emulator::float_of_bf16(x.bits); }
 inline float lm_to_float(lm_f16 x) { return lemma::emulator::float_of_f16(x.bits); }
@@ -81,16 +88,16 @@ inline void lm_store(LM_POINTER(T) to, long long index, lm_vec<T, N> value) {
 }
 
 // Atomics return what was there before.
-#define LM_ATOMIC_(name, expression)                                                                   \
-  template <class T>                                                                                   \
-  inline T name(LM_POINTER(T) to, long long index, lemma::emulator::plain<T> value) {                  \
-    return lemma::emulator::atomic(to, index, [value](T before) { return T(expression); });            \
+#define LM_ATOMIC_(name, expression)                                                        \
+  template <class T>                                                                        \
+  inline T name(LM_POINTER(T) to, long long index, lemma::emulator::plain<T> value) {       \
+    return lemma::emulator::atomic(to, index, [value](T before) { return T(expression); }); \
   }
 LM_ATOMIC_(lm_atomic_add, before + value)
 LM_ATOMIC_(lm_atomic_max, before < value ? value : before)
 LM_ATOMIC_(lm_atomic_min, value < before ? value : before)
 LM_ATOMIC_(lm_atomic_or, before | value)
-LM_ATOMIC_(lm_atomic_and, before & value)
+LM_ATOMIC_(lm_atomic_and, before& value)
 LM_ATOMIC_(lm_atomic_xor, before ^ value)
 LM_ATOMIC_(lm_atomic_exchange, value)
 template <class T>
@@ -116,9 +123,9 @@ inline T lm_exchange_(lemma::emulator::WarpOperation operation, T value, int ope
   __builtin_memcpy(&value, &exchange.value, sizeof value);
   return value;
 }
-#define LM_SHUFFLE_(name, operation)                                                                  \
-  inline float name(float value, int operand) { return lm_exchange_(operation, value, operand); }     \
-  inline int name(int value, int operand) { return lm_exchange_(operation, value, operand); }         \
+#define LM_SHUFFLE_(name, operation)                                                                    \
+  inline float name(float value, int operand) { return lm_exchange_(operation, value, operand); }       \
+  inline int name(int value, int operand) { return lm_exchange_(operation, value, operand); }           \
   inline unsigned name(unsigned value, int operand) { return lm_exchange_(operation, value, operand); } \
   inline double name(double value, int operand) { return lm_exchange_(operation, value, operand); }
 LM_SHUFFLE_(lm_shuffle, lemma::emulator::WarpOperation::Shuffle)
@@ -126,12 +133,12 @@ LM_SHUFFLE_(lm_shuffle_xor, lemma::emulator::WarpOperation::ShuffleXor)
 LM_SHUFFLE_(lm_shuffle_down, lemma::emulator::WarpOperation::ShuffleDown)
 
 // Matrices of 8 x 8 elements of 16 bits; lane l names row l % 8 of matrix l / 8.
-#define LM_LDMATRIX_(name, count, operation)                                                          \
-  template <class T>                                                                                  \
-  inline void name(unsigned* registers, LM_POINTER(T) row, long long index) {                         \
-    static_assert(sizeof(T) == 2, "ldmatrix moves elements of 16 bits");                              \
-    lemma::emulator::MatrixLoad load = {registers, count, row.at(index)};                             \
-    LM_HOST_(warp, lemma::emulator::WarpOperation::operation, &load);                                 \
+#define LM_LDMATRIX_(name, count, operation)                                  \
+  template <class T>                                                          \
+  inline void name(unsigned* registers, LM_POINTER(T) row, long long index) { \
+    static_assert(sizeof(T) == 2, "ldmatrix moves elements of 16 bits");      \
+    lemma::emulator::MatrixLoad load = {registers, count, row.at(index)};     \
+    LM_HOST_(warp, lemma::emulator::WarpOperation::operation, &load);         \
   }
 LM_LDMATRIX_(lm_ldmatrix_x1, 1, LoadMatrix)
 LM_LDMATRIX_(lm_ldmatrix_x2, 2, LoadMatrix)
@@ -141,10 +148,10 @@ LM_LDMATRIX_(lm_ldmatrix_x2_trans, 2, LoadTransposed)
 LM_LDMATRIX_(lm_ldmatrix_x4_trans, 4, LoadTransposed)
 
 // c[4] += a * b, one warp; the fragments as documented for mma.sync.
-#define LM_MMA_(name, accumulator, operation)                                                         \
-  inline void name(accumulator* c, const unsigned* a, const unsigned* b) {                            \
-    lemma::emulator::Product product = {c, a, b};                                                     \
-    LM_HOST_(warp, lemma::emulator::WarpOperation::operation, &product);                              \
+#define LM_MMA_(name, accumulator, operation)                              \
+  inline void name(accumulator* c, const unsigned* a, const unsigned* b) { \
+    lemma::emulator::Product product = {c, a, b};                          \
+    LM_HOST_(warp, lemma::emulator::WarpOperation::operation, &product);   \
   }
 LM_MMA_(lm_mma_m16n8k16_bf16, float, ProductBf16)
 LM_MMA_(lm_mma_m16n8k16_f16, float, ProductF16)
@@ -160,7 +167,10 @@ inline void lm_copy_async(LM_POINTER(T) to, long long to_index, LM_POINTER(S) fr
   LM_HOST_(copy_async, to.at(to_index), from.at(from_index), bytes, valid_bytes);
 }
 inline void lm_copy_commit() { lemma::emulator::current->host->copy_commit(lemma::emulator::current); }
-template <int newer> inline void lm_copy_wait() { LM_HOST_(copy_wait, newer); }
+template <int newer>
+inline void lm_copy_wait() {
+  LM_HOST_(copy_wait, newer);
+}
 inline void lm_copy_wait_all() { LM_HOST_(copy_wait, -1); }
 
 inline void lm_mbarrier_init(LM_POINTER(lm_mbarrier) b, long long i, int arrivals) {
@@ -188,5 +198,11 @@ inline void lm_bulk_store(LM_POINTER(T) to, long long to_index, LM_POINTER(S) fr
   LM_HOST_(bulk_store, to.at(to_index), from.at(from_index), bytes);
 }
 inline void lm_bulk_commit() { lemma::emulator::current->host->bulk_commit(lemma::emulator::current); }
-template <int newer> inline void lm_bulk_wait() { LM_HOST_(bulk_wait, newer, false); }
-template <int newer> inline void lm_bulk_wait_read() { LM_HOST_(bulk_wait, newer, true); }
+template <int newer>
+inline void lm_bulk_wait() {
+  LM_HOST_(bulk_wait, newer, false);
+}
+template <int newer>
+inline void lm_bulk_wait_read() {
+  LM_HOST_(bulk_wait, newer, true);
+}

@@ -9,16 +9,25 @@ namespace lemma::emulator {
 // The thread that runs now; the engine sets it whenever it resumes one.
 static thread_local Thread* current;
 
-template <class T> struct Plain { using Type = T; };
-template <class T> struct Plain<const T> { using Type = T; };
-template <class T> using plain = typename Plain<T>::Type;
+template <class T>
+struct Plain {
+  using Type = T;
+};
+template <class T>
+struct Plain<const T> {
+  using Type = T;
+};
+template <class T>
+using plain = typename Plain<T>::Type;
 
 // An element in memory. Converts to its value (a read) and takes one (a write).
 template <class T>
 struct Element {
   Place place;
 
-  operator plain<T>() const { return *static_cast<const T*>(current->host->read(current, place, sizeof(T), sizeof(T))); }
+  operator plain<T>() const {
+    return *static_cast<const T*>(current->host->read(current, place, sizeof(T), sizeof(T)));
+  }
   const Element& operator=(plain<T> value) const {
     *static_cast<T*>(current->host->write(current, place, sizeof(T), sizeof(T))) = value;
     return *this;
@@ -92,7 +101,8 @@ inline void at(int statement) {
 }
 
 // Calls a kernel with the arguments its parameters ask for, and says what they are.
-template <class P> struct Bind {
+template <class P>
+struct Bind {
   static constexpr bool is_buffer = false, is_written = false;
   static constexpr int element_bytes = 0;
   static P take(Arguments& arguments) {
@@ -100,12 +110,14 @@ template <class P> struct Bind {
     return P(0.5) != P(0) ? P(scalar.real) : P(scalar.integer);  // whether P has halves
   }
 };
-template <class T> struct Bind<Pointer<T>> {
+template <class T>
+struct Bind<Pointer<T>> {
   static constexpr bool is_buffer = true, is_written = true;
   static constexpr int element_bytes = sizeof(T);
   static Pointer<T> take(Arguments& arguments) { return {{*arguments.buffers++, 0}}; }
 };
-template <class T> struct Bind<Pointer<const T>> {
+template <class T>
+struct Bind<Pointer<const T>> {
   static constexpr bool is_buffer = true, is_written = false;
   static constexpr int element_bytes = sizeof(T);
   static Pointer<const T> take(Arguments& arguments) { return {{*arguments.buffers++, 0}}; }
@@ -114,7 +126,9 @@ template <class T> struct Bind<Pointer<const T>> {
 template <class... Rest>
 struct Call {
   template <class Kernel, class... Bound>
-  static void run(Kernel kernel, Arguments&, Bound... bound) { kernel(bound...); }
+  static void run(Kernel kernel, Arguments&, Bound... bound) {
+    kernel(bound...);
+  }
 };
 template <class P, class... Rest>
 struct Call<P, Rest...> {

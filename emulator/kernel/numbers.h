@@ -1,5 +1,5 @@
-// The 16-bit floating-point formats by their bits, rounded to nearest even as the device's cvt.rn does, and the rounding
-// of f32 to tf32. Used by emitted text and by the engine's matrix products. Includes nothing.
+// The 16-bit floating-point formats by their bits, rounded to nearest even as the device's cvt.rn does, and the
+// rounding of f32 to tf32. Used by emitted text and by the engine's matrix products. Includes nothing.
 #pragma once
 
 namespace lemma::emulator {
