@@ -46,7 +46,6 @@ bool Engine::is_inside(Fibre& fibre, Place place, int64_t bytes, int alignment, 
          "accesses " + std::to_string(bytes) + " bytes at " + element(buffer, place.offset) + ", byte " +
              std::to_string(place.offset) + ", which is no multiple of " + std::to_string(alignment));
   }
-  if (!buffer.fits(place.offset, bytes)) buffer.split(place.offset, bytes, lists_);
   return true;
 }
 
@@ -57,6 +56,8 @@ unsigned char* Engine::access(Fibre& fibre, Place place, int64_t bytes, int alig
     return nowhere_;
   }
   Buffer& buffer = *place.buffer;
+  if (buffer.is_constant()) return buffer.data + place.offset;
+  if (!buffer.fits(place.offset, bytes)) buffer.split(place.offset, bytes, lists_);
   const int64_t first = place.offset >> buffer.shift, count = bytes >> buffer.shift;
   for (int64_t i = first; i < first + count; ++i) {
     access_cell(fibre, buffer, buffer.cells[size_t(i)], i << buffer.shift, kind);
@@ -121,8 +122,12 @@ void Engine::check_since(Fibre& fibre, const Buffer& buffer, const Since& since,
       }
     }
   }
-  const uint32_t earlier = since.block == block_number_ ? since.earlier_block : since.block;
-  if (earlier != 0 && !buffer.shared) race(fibre, buffer, offset, kind, since.latest, earlier, did);
+  if (buffer.shared) return;
+  if (since.block != block_number_) {
+    race(fibre, buffer, offset, kind, since.latest, since.block, did);
+  } else if (since.earlier_block != 0) {
+    race(fibre, buffer, offset, kind, since.earlier, since.earlier_block, did);
+  }
 }
 
 void Engine::forget(Since& since) {
@@ -132,7 +137,10 @@ void Engine::forget(Since& since) {
 
 void Engine::note(const Fibre& fibre, const Buffer& buffer, Since& since, Access mine) {
   if (since.block != block_number_) {
-    if (!buffer.shared && since.block) since.earlier_block = since.block;
+    if (!buffer.shared && since.block) {
+      since.earlier = since.latest;
+      since.earlier_block = since.block;
+    }
     since.block = block_number_;
     since.more = 0;
   } else if (since.latest.source != mine.source) {

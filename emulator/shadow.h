@@ -20,7 +20,7 @@ struct Access {
 // Accesses of one kind since the last write. Those of one block that are not ordered among each other stand in `latest`
 // and in a list; of earlier blocks one is as good as another. Blocks are numbered from 1 in the order they run in.
 struct Since {
-  Access latest;
+  Access latest, earlier;
   uint32_t block = 0;  // 0: none
   uint32_t earlier_block = 0;
   uint32_t more = 0;  // an index of AccessLists, of `block`; 0: none
@@ -59,6 +59,8 @@ struct Buffer {
   std::vector<Cell> cells;
   std::vector<unsigned char> storage;  // of shared memory
 
+  // Nothing that happens to it matters, so it needs no cells.
+  bool is_constant() const { return initialised && !logs_reads; }
   // Makes cells small enough that an access at `offset` of `size` bytes covers whole ones.
   void split(int64_t offset, int64_t size, AccessLists& lists);
   bool fits(int64_t offset, int64_t size) const {

@@ -227,7 +227,9 @@ LM_KERNEL(touch, 32) (LM_GLOBAL(float) b_y) {
     const Report report = run(build(plant(text, "@", statement)), launch);
     if (!report.findings.empty()) {
       EXPECT_EQ(report.findings[0].fault, Fault::Race);
-      EXPECT_NE(report.findings[0].message.find("of block 0"), std::string::npos);
+      EXPECT_EQ(report.findings[0].who.block, 1);
+      EXPECT_EQ(report.findings[0].other->block, 0);
+      EXPECT_EQ(report.findings[0].other->thread, report.findings[0].who.thread);
     }
     return !report.findings.empty();
   };
@@ -302,6 +304,26 @@ LM_KERNEL(bytes, 64) (LM_GLOBAL(const int) b_x, LM_GLOBAL(signed char) b_y) {
   launch.buffers = {input("x", x), output("y", y)};
   EXPECT_EQ(all_messages(run(build(text), launch)), "");
   for (size_t i = 0; i < 64; ++i) EXPECT_EQ(y[i], x[i]);
+}
+
+TEST(Simple, ElementsMayBeStructs) {
+  const char* const text = R"(
+struct three { float a, b, c; };
+LM_KERNEL(structs, 32) (LM_GLOBAL(const float) b_x, LM_GLOBAL(float) b_y) {
+  LM_SHARED(three, t, 32);
+  LM_AT(1); t[LM_TID] = three{b_x[LM_TID], 2 * b_x[LM_TID], 3};
+  LM_AT(2); lm_barrier();
+  LM_AT(3); const three v = t[31 - LM_TID];
+  LM_AT(4); b_y[LM_TID] = v.a + v.b + v.c;
+}
+)";
+  std::vector<float> x = random_floats(32), y = nans(32);
+  Launch launch{.kernel = "structs", .threads = 32};
+  launch.buffers = {input("x", x), output("y", y)};
+  EXPECT_EQ(all_messages(run(build(text), launch)), "");
+  for (size_t i = 0; i < 32; ++i) EXPECT_EQ(y[i], x[31 - i] + 2 * x[31 - i] + 3);
+  const Finding finding = expect(run(build(plant(text, "lm_barrier();", "")), launch), Fault::Race);
+  EXPECT_EQ(finding.buffer, "t");
 }
 
 TEST(Simple, SpinningIsEndless) {

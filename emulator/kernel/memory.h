@@ -26,10 +26,10 @@ struct Element {
   Place place;
 
   operator plain<T>() const {
-    return *static_cast<const T*>(current->host->read(current, place, sizeof(T), sizeof(T)));
+    return *static_cast<const T*>(current->host->read(current, place, sizeof(T), alignof(T)));
   }
   const Element& operator=(plain<T> value) const {
-    *static_cast<T*>(current->host->write(current, place, sizeof(T), sizeof(T))) = value;
+    *static_cast<T*>(current->host->write(current, place, sizeof(T), alignof(T))) = value;
     return *this;
   }
   const Element& operator=(const Element& other) const { return *this = plain<T>(other); }
