@@ -1,7 +1,6 @@
 #include "emulator/engine.h"
 
 #include <algorithm>
-#include <boost/context/protected_fixedsize_stack.hpp>
 #include <cstring>
 #include <numeric>
 
@@ -30,9 +29,10 @@ Buffer shared_buffer(const char* name, int64_t count, int element_bytes) {
 
 }  // namespace
 
-Engine::Engine(Entry entry, Thread** current, const Launch& launch, std::vector<Buffer> buffers)
+Engine::Engine(Entry entry, Thread** current, Stacks& stacks, const Launch& launch, std::vector<Buffer> buffers)
     : entry_(entry),
       current_(current),
+      stacks_(stacks),
       launch_(launch),
       buffers_(std::move(buffers)),
       scalars_(launch.scalars),
@@ -76,18 +76,18 @@ void Engine::make_fibres() {
     fibre.index = i;
     for (int d = 0; d < 3; ++d) fibre.blocks[d] = int(launch_.blocks[d]);
     warps_[size_t(i / 32)].lanes.push_back(&fibre);
-    fibre.self = boost::context::fiber(std::allocator_arg,
-                                       boost::context::protected_fixedsize_stack(size_t(launch_.options.stack_bytes)),
-                                       [this, &fibre](boost::context::fiber&& scheduler) {
-                                         fibre.scheduler = std::move(scheduler);
-                                         for (;;) {  // once a block
-                                           entry_(&arguments_);
-                                           --live_;
-                                           idle_rounds_ = 0;
-                                           suspend(fibre, State::Done);
-                                         }
-                                         return std::move(fibre.scheduler);
-                                       });
+    fibre.self =
+        boost::context::fiber(std::allocator_arg, StackAllocator{&stacks_, size_t(launch_.options.stack_bytes)},
+                              [this, &fibre](boost::context::fiber&& scheduler) {
+                                fibre.scheduler = std::move(scheduler);
+                                for (;;) {  // once a block
+                                  entry_(&arguments_);
+                                  --live_;
+                                  idle_rounds_ = 0;
+                                  suspend(fibre, State::Done);
+                                }
+                                return std::move(fibre.scheduler);
+                              });
   }
   barriers_.resize(kBarriers);
   for (Barrier& barrier : barriers_) barrier.joined = Clock(sources());

@@ -15,6 +15,7 @@
 #include "emulator/launch.h"
 #include "emulator/report.h"
 #include "emulator/shadow.h"
+#include "emulator/stacks.h"
 
 namespace lemma::emulator {
 
@@ -99,7 +100,7 @@ struct BulkLoad {
 class Engine {
  public:
   using Entry = void (*)(const Arguments*);
-  Engine(Entry entry, Thread** current, const Launch& launch, std::vector<Buffer> buffers);
+  Engine(Entry entry, Thread** current, Stacks& stacks, const Launch& launch, std::vector<Buffer> buffers);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -202,6 +203,7 @@ class Engine {
 
   Entry entry_;
   Thread** current_;
+  Stacks& stacks_;
   const Launch& launch_;
   std::vector<Buffer> buffers_;
   std::vector<Buffer*> bound_;

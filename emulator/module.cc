@@ -87,6 +87,7 @@ struct Module::Library {
   Thread** (*current)() = nullptr;
   std::vector<std::string> names;
   std::unordered_map<std::string, Kernel> kernels;
+  std::unique_ptr<Stacks> stacks = std::make_unique<Stacks>();
 
   Library() = default;
   Library(const Library&) = delete;
@@ -140,7 +141,7 @@ Result<Report> Module::run(const Launch& launch) const {
   }
   const Signature& signature = found->second.signature;
   LEMMA_TRY_VOID(check_launch(launch, signature));
-  Engine engine(found->second.entry, library_->current(), launch, make_buffers(launch, signature));
+  Engine engine(found->second.entry, library_->current(), *library_->stacks, launch, make_buffers(launch, signature));
   return engine.run();
 }
 
