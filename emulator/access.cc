@@ -35,7 +35,7 @@ bool Engine::is_inside(Fibre& fibre, Place place, int64_t bytes, int alignment, 
     return false;
   }
   Buffer& buffer = *place.buffer;
-  if (place.offset < 0 || bytes > buffer.bytes || place.offset > buffer.bytes - bytes) {
+  if (place.offset < 0 || bytes < 0 || bytes > buffer.bytes || place.offset > buffer.bytes - bytes) {
     find(Fault::OutOfBounds, here(fibre), &buffer, place.offset, {},
          verb(kind) + element(buffer, place.offset) + ", and " + buffer.name + " has " +
              count_of(buffer.bytes / buffer.element_bytes, buffer.element_bytes == 1 ? "byte" : "element"));

@@ -123,13 +123,17 @@ bool Engine::mbarrier_wait(Fibre& fibre, Place place, int parity, bool until_don
 
 // ---- bulk copies ----
 
+void Engine::check_bulk(Fibre& fibre, Place global, int64_t bytes) {
+  if (bytes > 0 && bytes % 16 == 0 && global.offset % 16 == 0) return;
+  find(Fault::Misaligned, here(fibre), global.buffer, global.offset, {},
+       "copies " + std::to_string(bytes) + " bytes in bulk, at byte " + std::to_string(global.offset) + " of " +
+           (global.buffer ? global.buffer->name : "nowhere") + ", and both must be multiples of 16");
+  if (bytes <= 0) halt(fibre);
+}
+
 void Engine::bulk_load(Fibre& fibre, Place to, Place from, int64_t bytes, Place place) {
   const int index = mbarrier(fibre, place);
-  if (bytes % 16 != 0 || from.offset % 16 != 0) {
-    find(Fault::Misaligned, here(fibre), from.buffer, from.offset, {},
-         "loads " + std::to_string(bytes) + " bytes from byte " + std::to_string(from.offset) +
-             ", and both must be multiples of 16");
-  }
+  check_bulk(fibre, from, bytes);
   const bool source = is_inside(fibre, from, bytes, 1, Kind::Read);
   if (!source || !begin_copy(fibre, to, bytes, 16)) halt(fibre);  // its bytes would never come
   for (Cell& cell : cells(to, bytes)) cell.write.source = uint16_t(mbarriers_[size_t(index)].agent);
@@ -141,10 +145,9 @@ void Engine::land(size_t which) {
   loads_.erase(loads_.begin() + long(which));
   Fibre& issuer = *fibres_[size_t(load.issuer.thread)];
   const int statement = std::exchange(issuer.statement, load.issuer.statement);
-  for (int64_t done = 0; done < load.bytes; done += 16) {
-    const Place from{load.from.buffer, load.from.offset + done};
-    std::memcpy(load.to.buffer->data + load.to.offset + done, access(issuer, from, 16, 1, Kind::Read), 16);
-  }
+  // Inside, as was seen at the issue.
+  std::memcpy(load.to.buffer->data + load.to.offset, access(issuer, load.from, load.bytes, 1, Kind::Read),
+              size_t(load.bytes));
   issuer.statement = statement;
   MBarrier& barrier = mbarriers_[size_t(load.mbarrier)];
   const uint32_t stamp = ++stamp_;
@@ -162,23 +165,22 @@ void Engine::land_some() {
 
 void Engine::check_fence(Fibre& fibre, Place from, int64_t bytes) {
   const Buffer& buffer = *from.buffer;
-  for (const Cell& cell : cells(from, bytes)) {
-    if (cell.write_block != block_number_ || cell.write.source >= threads()) continue;
-    if (cell.write.stamp <= fibres_[cell.write.source]->fenced) continue;
-    const Party writer = party(cell.write, cell.write_block);
-    find(Fault::NoFence, here(fibre), &buffer, from.offset, writer,
-         "starts a bulk store of " + element(buffer, from.offset) + ", part of which " + describe(writer) +
+  const std::span<Cell> all = cells(from, bytes);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Access write = all[i].write;
+    if (all[i].write_block != block_number_ || write.source >= threads()) continue;
+    if (write.stamp <= fibres_[write.source]->fenced) continue;
+    const Party writer = party(write, block_number_);
+    const int64_t offset = from.offset + (int64_t(i) << buffer.shift);
+    find(Fault::NoFence, here(fibre), &buffer, offset, writer,
+         "starts a bulk store of " + element(buffer, offset) + ", which " + describe(writer) +
              " wrote with no lm_fence_async after it");
     return;
   }
 }
 
 void Engine::bulk_store(Fibre& fibre, Place to, Place from, int64_t bytes) {
-  if (bytes % 16 != 0 || to.offset % 16 != 0) {
-    find(Fault::Misaligned, here(fibre), to.buffer, to.offset, {},
-         "stores " + std::to_string(bytes) + " bytes to byte " + std::to_string(to.offset) +
-             ", and both must be multiples of 16");
-  }
+  check_bulk(fibre, to, bytes);
   if (!is_inside(fibre, from, bytes, 16, Kind::Read)) return;
   if (fibre.store_agent < 0) fibre.store_agent = threads() + kMBarrierAgents + store_agents_++ % kStoreAgents;
   access(fibre, from, bytes, 1, Kind::Read);

@@ -243,6 +243,19 @@ TEST(Async, ABulkStoreNeedsAFence) {
   EXPECT_EQ(finding.other->statement, 3);
 }
 
+TEST(Async, BulkCopiesAreMultiplesOfSixteenBytes) {
+  EXPECT_EQ(expect(stored(plant(kStore, "i % 2 * 32, 128)", "i % 2 * 32, 120)"), {}), Fault::Misaligned).who.statement,
+            6);
+  EXPECT_EQ(expect(ring(plant(plant(kRing, "* 64, 256, full, s)", "* 64, 248, full, s)"),
+                              "lm_mbarrier_arrive_expect(full, s, 256)", "lm_mbarrier_arrive_expect(full, s, 248)"),
+                        {}),
+                   Fault::Misaligned)
+                .who.statement,
+            5);
+  EXPECT_EQ(expect(ring(plant(kRing, "* 64, 256, full, s)", "* 64 + 1, 256, full, s)"), {}), Fault::Misaligned).buffer,
+            "x");
+}
+
 TEST(Async, ABlockMayNotEndUnderABulkStore) {
   const Finding finding = expect(stored(plant(kStore, "if (LM_TID == 0) lm_bulk_wait<0>();", ""), {}), Fault::Misuse);
   EXPECT_EQ(finding.who.statement, 6);

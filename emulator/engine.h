@@ -192,6 +192,7 @@ class Engine {
   void bulk_store(Fibre& fibre, Place to, Place from, int64_t bytes);
   void bulk_wait(Fibre& fibre, int newer_groups, bool reads_only);
   void copy_store(BulkStore& store);
+  void check_bulk(Fibre& fibre, Place global, int64_t bytes);
   void check_fence(Fibre& fibre, Place from, int64_t bytes);
 
   // stuck.cc
