@@ -136,7 +136,6 @@ void Engine::bulk_load(Fibre& fibre, Place to, Place from, int64_t bytes, Place 
   check_bulk(fibre, from, bytes);
   const bool source = is_inside(fibre, from, bytes, 1, Kind::Read);
   if (!source || !begin_copy(fibre, to, bytes, 16)) halt(fibre);  // its bytes would never come
-  for (Cell& cell : cells(to, bytes)) cell.write.source = uint16_t(mbarriers_[size_t(index)].agent);
   loads_.push_back({to, from, bytes, index, here(fibre)});
 }
 

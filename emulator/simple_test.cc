@@ -267,6 +267,29 @@ LM_KERNEL(late, 96) (LM_GLOBAL(float) b_y) {
   }
 }
 
+TEST(Simple, ReadersOfVectorsAreRememberedByElement) {
+  // Warp 2 has read all four elements, and the writer of one has only heard of warp 1, which has too.
+  const char* const text = R"(
+LM_KERNEL(split, 96) (LM_GLOBAL(float) b_y) {
+  LM_SHARED(float, t, 4);
+  LM_AT(1); if (LM_TID == 0) lm_store<4>(t, 0, lm_vec<float, 4>{1, 2, 3, 4});
+  LM_AT(2); lm_barrier();
+  LM_AT(3); if (LM_LANE == 0 && LM_WARP > 0) lm_store<4>(b_y, LM_WARP * 4, lm_load<4>(t, 0));
+  LM_AT(4); if (LM_WARP < 2) lm_barrier_named(1, 64);
+  LM_AT(5); if (LM_TID == 0) t[3] = 5;
+}
+)";
+  std::vector<float> y(12, 0.0f);
+  Launch launch{.kernel = "split", .threads = 96};
+  launch.buffers = {input("y", y)};
+  for (const RunOptions& options : all_orders()) {
+    launch.options = options;
+    const Finding finding = expect(run(build(text), launch), Fault::Race);
+    EXPECT_EQ(finding.buffer, "t");
+    EXPECT_EQ(std::max(finding.who.thread, finding.other->thread), 64);
+  }
+}
+
 TEST(Simple, VectorsMustBeAligned) {
   const char* const text = R"(
 LM_KERNEL(copy, 32) (LM_GLOBAL(const float) b_x, LM_GLOBAL(float) b_y, int s_from) {
