@@ -105,6 +105,7 @@ LM_KERNEL(everything, 128) (LM_GLOBAL(const float) b_x, LM_GLOBAL(float) b_y, LM
   while (!lm_mbarrier_try_wait_parity(bars, 1, 0)) {}
   lm_bulk_store(b_y, 0, t, 0, 64); lm_bulk_commit(); lm_bulk_wait_read<0>(); lm_bulk_wait<0>();
   b_y[i] = x + t[LM_TID];
+  b_y[i] -= 1; b_y[i] *= 2; b_y[i] /= 3; b_i[i] %= 7; b_i[i] ^= 3; b_i[i] |= 8; b_i[i] &= 15;
 }
 )";
 

@@ -33,12 +33,19 @@ struct Element {
     return *this;
   }
   const Element& operator=(const Element& other) const { return *this = plain<T>(other); }
-  const Element& operator+=(plain<T> value) const { return *this = plain<T>(plain<T>(*this) + value); }
-  const Element& operator-=(plain<T> value) const { return *this = plain<T>(plain<T>(*this) - value); }
-  const Element& operator*=(plain<T> value) const { return *this = plain<T>(plain<T>(*this) * value); }
-  const Element& operator/=(plain<T> value) const { return *this = plain<T>(plain<T>(*this) / value); }
-  const Element& operator|=(plain<T> value) const { return *this = plain<T>(plain<T>(*this) | value); }
-  const Element& operator&=(plain<T> value) const { return *this = plain<T>(plain<T>(*this) & value); }
+#define LM_ASSIGN_(operation)                                  \
+  const Element& operator operation##=(plain<T> value) const { \
+    return *this = plain<T>(plain<T>(*this) operation value);  \
+  }
+  LM_ASSIGN_(+)
+  LM_ASSIGN_(-)
+  LM_ASSIGN_(*)
+  LM_ASSIGN_(/)
+  LM_ASSIGN_(%)
+  LM_ASSIGN_(&)
+  LM_ASSIGN_(|)
+  LM_ASSIGN_(^)
+#undef LM_ASSIGN_
 };
 
 template <class T>
