@@ -40,7 +40,7 @@ struct WebGpuDevice::State {
     if (self.errors.size() < 4000) self.errors += webgpu_text(message) + "\n";
   }
   static void on_lost(const webgpu::Device*, uint32_t, StringView, void*, void*) {}
-  static void on_done(uint32_t, void* user, void*) { static_cast<State*>(user)->done = true; }
+  static void on_done(uint32_t, StringView, void* user, void*) { static_cast<State*>(user)->done = true; }
 };
 
 namespace {

@@ -1,5 +1,5 @@
-// The part of Dawn's C interface that is used, as of April 2025, declared here since the library comes without a header.
-// Names are the standard's without the prefix WGPU or wgpu.
+// The part of Dawn's C interface that is used, as in the npm package bun-webgpu-linux-x64 0.1.7, declared here since the
+// library comes without a header. Names are the standard's without the prefix WGPU or wgpu.
 #pragma once
 
 #include <cstddef>
@@ -162,6 +162,7 @@ struct BindGroupLayoutEntry {
   Chain* next = nullptr;
   uint32_t binding;
   uint64_t visibility = kComputeStage;
+  uint32_t array_size = 0;
   struct {
     Chain* next = nullptr;
     uint32_t kind = 0, dynamic = 0;
@@ -231,7 +232,7 @@ struct MapCallbackInfo {
   MapCallback callback;
   void *user1, *user2 = nullptr;
 };
-using DoneCallback = void (*)(uint32_t status, void*, void*);
+using DoneCallback = void (*)(uint32_t status, StringView, void*, void*);
 struct DoneCallbackInfo {
   Chain* next = nullptr;
   uint32_t mode = kProcessEvents;
@@ -239,7 +240,7 @@ struct DoneCallbackInfo {
   void *user1, *user2 = nullptr;
 };
 inline constexpr uint32_t kSuccess = 1;
-static_assert(sizeof(DeviceDescriptor) == 144 && sizeof(BindGroupLayoutEntry) == 112 && sizeof(BindGroupEntry) == 56 &&
+static_assert(sizeof(DeviceDescriptor) == 144 && sizeof(BindGroupLayoutEntry) == 120 && sizeof(BindGroupEntry) == 56 &&
               sizeof(BufferDescriptor) == 48 && sizeof(PipelineLayoutDescriptor) == 48 &&
               sizeof(ComputePipelineDescriptor) == 80 && sizeof(AdapterInfo) == 96 && sizeof(CompilationMessage) == 64);
 
