@@ -1,6 +1,6 @@
 #include "lemma/runtime/nvrtc.h"
 
-#include <algorithm>
+#include <filesystem>
 
 #include "lemma/runtime/device_backend.h"
 
@@ -31,6 +31,11 @@ Result<Functions> load(const std::string& place) {
     names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"};
   }
   auto library = DynamicLibrary::open(names);
+  if (library && !place.empty()) {
+    // NVRTC loads this one by its bare name, and some packages leave it to be found by luck; once loaded, it is found.
+    const std::string folder = std::filesystem::path(library->path()).parent_path().string();
+    (void)DynamicLibrary::open(library_names(folder.empty() ? "." : folder, "libnvrtc-builtins.so"));
+  }
   if (!library) {
     return base::system_failure(place.empty() ? "libnvrtc is not found" : "there is no libnvrtc in '" + place + "'",
                                 "install nvidia-cuda-nvrtc from PyPI and set LEMMA_NVRTC to the folder of libnvrtc.so.*");
