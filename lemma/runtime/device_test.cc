@@ -440,6 +440,18 @@ TEST_P(Devices, UseLargeDynamicSharedMemory) {
   EXPECT_NE(refused.error().message.find("asks for 10485760 bytes of shared memory"), std::string::npos);
 }
 
+TEST_P(Devices, HearTheValidationLayer) {
+  if (!is(Api::Vulkan)) GTEST_SKIP() << "Vulkan alone has one";
+  if (!options.validate) GTEST_SKIP() << "NOT TESTED: Vulkan's validation layer is not installed";
+  DeviceSource source = device_testing::kernels(Api::Vulkan);
+  source.kernels.resize(1);
+  source.kernels[0].buffers.pop_back();  // the text has one more
+  const auto refused = device->compile(source, cache);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message, "the Vulkan validation layer objects");
+  EXPECT_NE(refused.error().notes.at(0).message.find("VUID"), std::string::npos);
+}
+
 std::string name_of(const testing::TestParamInfo<Api>& param) { return api_name(param.param); }
 INSTANTIATE_TEST_SUITE_P(Each, Devices, testing::ValuesIn(kApis), name_of);
 
