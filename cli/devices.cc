@@ -76,9 +76,9 @@ void print(const runtime::DeviceInfo& device) {
   if (device.compute_capability > 0) abilities += ", sm_" + std::to_string(device.compute_capability);
   if (device.subgroup > 0) abilities += ", subgroups of " + std::to_string(device.subgroup);
   if (device.memory_bytes > 0) abilities += ", memory " + bytes(double(device.memory_bytes));
-  std::printf("          blocks of %lld threads with %s, arguments of %s%s\n", static_cast<long long>(device.max_threads),
-              bytes(double(device.shared_bytes)).c_str(), bytes(double(device.max_storage_binding_bytes)).c_str(),
-              abilities.c_str());
+  std::printf("          blocks of %lld threads with %s, arguments of %s%s\n",
+              static_cast<long long>(device.max_threads), bytes(double(device.shared_bytes)).c_str(),
+              bytes(double(device.max_storage_binding_bytes)).c_str(), abilities.c_str());
 }
 
 int devices(const Context& context) {
@@ -95,7 +95,8 @@ int devices(const Context& context) {
     return kOk;
   }
   std::printf("host      %s, %d cores, %d-byte vectors, %d registers%s%s\n", host.name.c_str(), runtime::core_count(),
-              host.vector_bytes, host.vector_registers, host.fma ? ", fma" : "", host.bf16_dot ? ", bf16 products" : "");
+              host.vector_bytes, host.vector_registers, host.fma ? ", fma" : "",
+              host.bf16_dot ? ", bf16 products" : "");
   std::printf("caches    L1 %s, L2 %s\n", bytes(double(host.l1_bytes)).c_str(), bytes(double(host.l2_bytes)).c_str());
   for (const runtime::Compiler& c : compilers) {
     std::printf("compiler  %s: %s%s\n", c.path.c_str(), c.version.c_str(), c.openmp ? ", OpenMP" : "");
@@ -103,7 +104,8 @@ int devices(const Context& context) {
   if (compilers.empty()) std::printf("compiler  none of gcc, cc, clang: programs are interpreted\n");
   for (const runtime::DeviceInfo& device : found.devices) print(device);
   for (const runtime::Missing& missing : found.missing) {
-    std::printf("missing   %s: %s\n          %s\n", runtime::api_name(missing.api), missing.reason.c_str(), missing.mend.c_str());
+    std::printf("missing   %s: %s\n          %s\n", runtime::api_name(missing.api), missing.reason.c_str(),
+                missing.mend.c_str());
   }
   return kOk;
 }
@@ -111,9 +113,8 @@ int devices(const Context& context) {
 }  // namespace
 
 void add_devices(CLI::App& app, Context& context) {
-  app.add_subcommand("devices", "the machine at hand, its compilers, the devices beside it, what is missing for more")->callback([&context] {
-    context.exit = devices(context);
-  });
+  app.add_subcommand("devices", "the machine at hand, its compilers, the devices beside it, what is missing for more")
+      ->callback([&context] { context.exit = devices(context); });
 }
 
 }  // namespace lemma::cli

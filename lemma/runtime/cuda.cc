@@ -93,7 +93,8 @@ DeviceInfo describe(const Functions& cu, cuda::DeviceId device, int index) {
   out.max_bindings = out.max_scalars = 256;  // of 8 bytes: together the 4 KB that every driver passes
   out.subgroup = attribute(cu, device, cuda::kWarpSize);
   out.f16 = out.f64 = out.i64 = out.i16_storage = out.i8_storage = true;
-  out.compute_capability = attribute(cu, device, cuda::kCapabilityMajor) * 10 + attribute(cu, device, cuda::kCapabilityMinor);
+  out.compute_capability =
+      attribute(cu, device, cuda::kCapabilityMajor) * 10 + attribute(cu, device, cuda::kCapabilityMinor);
   return out;
 }
 
@@ -111,12 +112,14 @@ void list_cuda(const DeviceOptions& options, DeviceList& list) {
   const auto cu = load();
   if (!cu) return missing(cu.error().message, "install NVIDIA's driver");
   int count = 0;
-  if (const auto code = check(*cu, cu->Init(0), "cuInit"); !code) return missing(code.error().message, "is there a GPU?");
+  if (const auto code = check(*cu, cu->Init(0), "cuInit"); !code)
+    return missing(code.error().message, "is there a GPU?");
   if (const auto code = check(*cu, cu->DeviceGetCount(&count), "cuDeviceGetCount"); !code) {
     return missing(code.error().message, "is there a GPU?");
   }
   if (count == 0) return missing("the driver is there, and knows no GPU", "is there a GPU?");
-  if (const auto nvrtc = nvrtc_version(options.nvrtc); !nvrtc) return missing(nvrtc.error().message, nvrtc.error().suggestion);
+  if (const auto nvrtc = nvrtc_version(options.nvrtc); !nvrtc)
+    return missing(nvrtc.error().message, nvrtc.error().suggestion);
   for (int i = 0; i < count; ++i) {
     cuda::DeviceId device = 0;
     if (cu->DeviceGet(&device, i) == cuda::kSuccess) list.devices.push_back(describe(*cu, device, i));
@@ -215,7 +218,8 @@ Result<std::shared_ptr<void>> CudaDevice::compile(const DeviceSource& source, Ca
     };
     LEMMA_TRY(const std::vector<std::byte> cubin, cached_object(cache, key, build, notices));
     cuda::Module module = nullptr;
-    LEMMA_TRY_VOID(check(s.cu, s.cu.ModuleLoadDataEx(&module, cubin.data(), 0, nullptr, nullptr), "cuModuleLoadDataEx"));
+    LEMMA_TRY_VOID(
+        check(s.cu, s.cu.ModuleLoadDataEx(&module, cubin.data(), 0, nullptr, nullptr), "cuModuleLoadDataEx"));
     loaded->modules.push_back(module);
   }
   for (const KernelEntry& entry : source.kernels) {
@@ -224,7 +228,7 @@ Result<std::shared_ptr<void>> CudaDevice::compile(const DeviceSource& source, Ca
     if (code == cuda::kNotFound) return base::invalid("the text has no kernel " + entry.name);
     LEMMA_TRY_VOID(check(s.cu, code, "cuModuleGetFunction"));
     loaded->functions.push_back(function);
-    loaded->dynamic_shared.push_back(cuda::kPlainSharedBytes);
+    loaded->dynamic_shared.push_back(0);
   }
   return std::shared_ptr<void>(loaded);
 }
@@ -266,6 +270,7 @@ Result<void> CudaDevice::State::launch(const Command& command) const {
   auto& loaded = *static_cast<Loaded*>(command.module);
   const cuda::Function function = loaded.functions[command.kernel];
   const uint32_t shared = command.launch->dynamic_shared_bytes;
+  // Above 48 KB, those of the text included, it must be asked for; asking for less does no harm.
   if (shared > loaded.dynamic_shared[command.kernel]) {
     LEMMA_TRY_VOID(check(cu, cu.FuncSetAttribute(function, cuda::kFunctionMaxDynamicShared, int(shared)),
                          "cuFuncSetAttribute of " + std::to_string(shared) + " bytes of dynamic shared memory"));
@@ -279,8 +284,9 @@ Result<void> CudaDevice::State::launch(const Command& command) const {
   std::vector<void*> parameters;
   for (uint64_t& value : values) parameters.push_back(&value);
   const auto& blocks = command.launch->blocks;
-  return check(cu, cu.LaunchKernel(function, blocks[0], blocks[1], blocks[2], command.launch->threads, 1, 1, shared, stream,
-                                   parameters.data(), nullptr),
+  return check(cu,
+               cu.LaunchKernel(function, blocks[0], blocks[1], blocks[2], command.launch->threads, 1, 1, shared, stream,
+                               parameters.data(), nullptr),
                "cuLaunchKernel of " + command.launch->kernel);
 }
 
@@ -344,7 +350,8 @@ Result<std::shared_ptr<void>> CudaDevice::record(std::span<const Command> comman
 
 Result<void> CudaDevice::launch_graph(void* graph) {
   state_->enter();
-  return check(state_->cu, state_->cu.GraphLaunch(static_cast<Recorded*>(graph)->graph, state_->stream), "cuGraphLaunch");
+  return check(state_->cu, state_->cu.GraphLaunch(static_cast<Recorded*>(graph)->graph, state_->stream),
+               "cuGraphLaunch");
 }
 
 }  // namespace lemma::runtime

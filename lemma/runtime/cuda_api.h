@@ -28,7 +28,6 @@ inline constexpr int kSuccess = 0, kOutOfMemory = 2, kNotFound = 500, kNotReady 
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr int kCaptureRelaxed = 2;
 inline constexpr int kFunctionMaxDynamicShared = 8;
-inline constexpr unsigned kPlainSharedBytes = 48 << 10;  // more than this must be asked for
 
 // Attributes of a device.
 inline constexpr int kMaxThreads = 1, kMaxGridX = 5, kMaxGridY = 6, kMaxGridZ = 7, kWarpSize = 10;

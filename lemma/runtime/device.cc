@@ -17,8 +17,8 @@ using base::Result;
 
 namespace {
 
-using Backend = std::variant<std::shared_ptr<CudaDevice>, std::shared_ptr<OpenClDevice>,
-                             std::shared_ptr<VulkanDevice>, std::shared_ptr<WebGpuDevice>>;
+using Backend = std::variant<std::shared_ptr<CudaDevice>, std::shared_ptr<OpenClDevice>, std::shared_ptr<VulkanDevice>,
+                             std::shared_ptr<WebGpuDevice>>;
 
 template <class X>
 Result<Backend> open_backend(const DeviceInfo& info, const DeviceOptions& options) {
@@ -28,10 +28,14 @@ Result<Backend> open_backend(const DeviceInfo& info, const DeviceOptions& option
 
 Result<Backend> open_backend(const DeviceInfo& info, const DeviceOptions& options) {
   switch (info.api) {
-    case Api::Cuda: return open_backend<CudaDevice>(info, options);
-    case Api::OpenCl: return open_backend<OpenClDevice>(info, options);
-    case Api::Vulkan: return open_backend<VulkanDevice>(info, options);
-    case Api::WebGpu: return open_backend<WebGpuDevice>(info, options);
+    case Api::Cuda:
+      return open_backend<CudaDevice>(info, options);
+    case Api::OpenCl:
+      return open_backend<OpenClDevice>(info, options);
+    case Api::Vulkan:
+      return open_backend<VulkanDevice>(info, options);
+    case Api::WebGpu:
+      return open_backend<WebGpuDevice>(info, options);
   }
   return base::system_failure("no such interface");
 }
@@ -46,12 +50,21 @@ Result<void> check_range(int64_t offset, int64_t bytes, int64_t size, const std:
                        ", and the buffer has " + std::to_string(size));
 }
 
-Result<void> check_source(const DeviceSource& source) {
+Result<void> check_source(const DeviceSource& source, const DeviceInfo& info) {
   if (source.texts.empty() || source.kernels.empty()) return base::invalid("there is no kernel to compile");
   for (const KernelEntry& entry : source.kernels) {
+    const std::string what = "kernel " + entry.name;
     if (entry.text < 0 || size_t(entry.text) >= source.texts.size()) {
-      return base::invalid("kernel " + entry.name + " stands in text " + std::to_string(entry.text) + ", and there are " +
+      return base::invalid(what + " stands in text " + std::to_string(entry.text) + ", and there are " +
                            std::to_string(source.texts.size()));
+    }
+    if (entry.threads == 0 && (info.api == Api::Vulkan || info.api == Api::WebGpu)) {
+      return base::invalid(what + " does not say how many threads its blocks have, which its text fixes");
+    }
+    if (int64_t(entry.buffers.size()) > info.max_bindings || entry.scalars > info.max_scalars) {
+      return base::unsupported(what + " takes " + count(int64_t(entry.buffers.size()), "buffer") + " and " +
+                               count(entry.scalars, "scalar") + ", and this device passes at most " +
+                               std::to_string(info.max_bindings) + " and " + std::to_string(info.max_scalars));
     }
   }
   return {};
@@ -108,13 +121,12 @@ struct Device::State {
   }
 
   Result<void> settle(double limit) {
-    LEMMA_TRY(const bool done, poll(limit, [&] {
-      return base::match(backend, [](const auto& x) { return x->finished(); });
-    }));
+    LEMMA_TRY(const bool done,
+              poll(limit, [&] { return base::match(backend, [](const auto& x) { return x->finished(); }); }));
     if (!done) {
-      return base::system_failure("the device " + info.name + " did not finish within " +
-                                      std::to_string(int64_t(limit * 1000)) + " ms",
-                                  "a kernel hangs, or needs a longer time limit");
+      return base::system_failure(
+          "the device " + info.name + " did not finish within " + std::to_string(int64_t(limit * 1000)) + " ms",
+          "a kernel hangs, or needs a longer time limit");
     }
     in_flight.clear();
     launched = 0;
@@ -135,8 +147,8 @@ Result<Argument> Device::State::prepare_buffer(const BufferArg& arg, void* objec
   const int64_t bytes = arg.bytes < 0 ? arg.buffer.bytes() - arg.offset : arg.bytes;
   LEMMA_TRY_VOID(check_range(arg.offset, bytes, arg.buffer.bytes(), what));
   if (arg.offset % info.offset_alignment != 0) {
-    return base::unsupported(what + " begins at byte " + std::to_string(arg.offset) + ", and this device wants multiples of " +
-                             std::to_string(info.offset_alignment));
+    return base::unsupported(what + " begins at byte " + std::to_string(arg.offset) +
+                             ", and this device wants multiples of " + std::to_string(info.offset_alignment));
   }
   if (info.max_storage_binding_bytes != 0 && bytes > info.max_storage_binding_bytes) {
     return base::unsupported(what + " covers " + std::to_string(bytes) + " bytes, and this device passes at most " +
@@ -162,8 +174,9 @@ Result<Command> Device::State::prepare(const DeviceModule& module, const Launch&
   const KernelEntry& entry = *out.entry;
   if (launch.buffers.size() != entry.buffers.size() || launch.scalars.size() != size_t(entry.scalars)) {
     return base::invalid("kernel " + entry.name + " takes " + count(int64_t(entry.buffers.size()), "buffer") + " and " +
-                         count(entry.scalars, "scalar") + ", and is given " + count(int64_t(launch.buffers.size()), "buffer") +
-                         " and " + count(int64_t(launch.scalars.size()), "scalar"));
+                         count(entry.scalars, "scalar") + ", and is given " +
+                         count(int64_t(launch.buffers.size()), "buffer") + " and " +
+                         count(int64_t(launch.scalars.size()), "scalar"));
   }
   LEMMA_TRY_VOID(check_grid(launch, entry, info));
   for (size_t i = 0; i < launch.buffers.size(); ++i) {
@@ -204,16 +217,10 @@ Result<Device> Device::open(const DeviceInfo& info, const DeviceOptions& options
 const DeviceInfo& Device::info() const { return state_->info; }
 
 Result<DeviceModule> Device::compile(const DeviceSource& source, Cache& cache, const Notices& notices) {
-  LEMMA_TRY_VOID(check_source(source));
-  for (const KernelEntry& entry : source.kernels) {
-    if (int64_t(entry.buffers.size()) > info().max_bindings || entry.scalars > info().max_scalars) {
-      return base::unsupported("kernel " + entry.name + " takes " + count(int64_t(entry.buffers.size()), "buffer") + " and " +
-                               count(entry.scalars, "scalar") + ", and this device passes at most " +
-                               std::to_string(info().max_bindings) + " and " + std::to_string(info().max_scalars));
-    }
-  }
+  LEMMA_TRY_VOID(check_source(source, info()));
   const std::lock_guard lock(state_->mutex);
-  LEMMA_TRY(auto object, base::match(state_->backend, [&](const auto& x) { return x->compile(source, cache, notices); }));
+  LEMMA_TRY(auto object,
+            base::match(state_->backend, [&](const auto& x) { return x->compile(source, cache, notices); }));
   DeviceModule out;
   out.kernels_ = source.kernels;
   out.object_ = std::move(object);
@@ -224,8 +231,8 @@ Result<DeviceModule> Device::compile(const DeviceSource& source, Cache& cache, c
 Result<DeviceBuffer> Device::allocate(int64_t bytes) {
   if (bytes < 0) return base::invalid("a buffer of " + std::to_string(bytes) + " bytes was asked for");
   if (info().memory_bytes != 0 && bytes > info().memory_bytes) {
-    return base::system_failure("a buffer needs " + std::to_string(bytes) + " bytes, and the device " + info().name + " has " +
-                                std::to_string(info().memory_bytes));
+    return base::system_failure("a buffer needs " + std::to_string(bytes) + " bytes, and the device " + info().name +
+                                " has " + std::to_string(info().memory_bytes));
   }
   const std::lock_guard lock(state_->mutex);
   LEMMA_TRY(auto object, base::match(state_->backend, [&](const auto& x) { return x->allocate(bytes); }));
@@ -259,7 +266,8 @@ Result<void> Device::fill(const DeviceBuffer& buffer, uint8_t value) {
   if (buffer.bytes_ == 0) return {};
   const std::lock_guard lock(state_->mutex);
   LEMMA_TRY_VOID(state_->settle(state_->options.timeout_seconds));
-  return base::match(state_->backend, [&](const auto& x) { return x->fill(buffer.object_.get(), buffer.bytes_, value); });
+  return base::match(state_->backend,
+                     [&](const auto& x) { return x->fill(buffer.object_.get(), buffer.bytes_, value); });
 }
 
 Result<void> Device::launch(const DeviceModule& module, const Launch& launch) {
@@ -323,10 +331,14 @@ Result<double> Device::time(std::span<const Step> steps) {
 
 const char* api_name(Api api) {
   switch (api) {
-    case Api::Cuda: return "CUDA";
-    case Api::OpenCl: return "OpenCL";
-    case Api::Vulkan: return "Vulkan";
-    case Api::WebGpu: return "WebGPU";
+    case Api::Cuda:
+      return "CUDA";
+    case Api::OpenCl:
+      return "OpenCL";
+    case Api::Vulkan:
+      return "Vulkan";
+    case Api::WebGpu:
+      return "WebGPU";
   }
   return "";
 }

@@ -32,24 +32,24 @@ const char* api_name(Api api);  // "CUDA", "OpenCL", "Vulkan", "WebGPU"
 // Limits and abilities, as data. What an interface does not tell is 0, or the least that it promises.
 struct DeviceInfo {
   Api api = Api::Cuda;
-  int index = 0;                           // among the devices of this interface
+  int index = 0;  // among the devices of this interface
   std::string name;
-  std::string driver;                      // and its version
-  int64_t memory_bytes = 0;                // 0: unknown
-  int64_t shared_bytes = 0;                // of a block
-  int64_t max_threads = 0;                 // of a block
+  std::string driver;        // and its version
+  int64_t memory_bytes = 0;  // 0: unknown
+  int64_t shared_bytes = 0;  // of a block
+  int64_t max_threads = 0;   // of a block
   std::array<int64_t, 3> max_blocks = {};
   int64_t max_storage_binding_bytes = 0;
-  int64_t offset_alignment = 1;            // of the place in a buffer where an argument begins
+  int64_t offset_alignment = 1;  // of the place in a buffer where an argument begins
   int max_bindings = 0;
   int max_scalars = 0;
-  int subgroup = 0;                        // threads that step together; 0: none that kernels may use
-  bool f16 = false;                        // arithmetic
+  int subgroup = 0;  // threads that step together; 0: none that kernels may use
+  bool f16 = false;  // arithmetic
   bool f64 = false;
   bool i64 = false;
-  bool i16_storage = false;                // 16-bit elements in buffers
+  bool i16_storage = false;  // 16-bit elements in buffers
   bool i8_storage = false;
-  int compute_capability = 0;              // CUDA: 90 is 9.0; elsewhere 0
+  int compute_capability = 0;  // CUDA: 90 is 9.0; elsewhere 0
 };
 
 // An interface without a device: what was looked for and not found, and what would mend it.
@@ -65,10 +65,10 @@ struct DeviceList {
 };
 
 struct DeviceOptions {
-  std::string nvrtc;                       // libnvrtc, or the folder where it is; empty: the loader's path
-  std::string webgpu;                      // libwebgpu_wrapper.so, or the folder where it is; empty: the loader's path
-  double timeout_seconds = 60;             // after which a kernel is taken to hang
-  bool validate = false;                   // Vulkan: load the validation layer; what it says is an error
+  std::string nvrtc;            // libnvrtc, or the folder where it is; empty: the loader's path
+  std::string webgpu;           // libwebgpu_wrapper.so, or the folder where it is; empty: the loader's path
+  double timeout_seconds = 60;  // after which a kernel is taken to hang
+  bool validate = false;        // Vulkan: load the validation layer; what it says is an error
 };
 
 DeviceList list_devices(const DeviceOptions& options = {});
@@ -77,16 +77,16 @@ enum class Access : uint8_t { Read, ReadWrite };
 
 struct KernelEntry {
   std::string name;
-  std::vector<Access> buffers;             // one each; WGSL declares the same
+  std::vector<Access> buffers;  // one each; WGSL declares the same
   int scalars = 0;
-  uint32_t threads = 0;                    // of a block, where the text fixes them (GLSL, WGSL); 0: any
-  int text = 0;                            // which of the texts it stands in
+  uint32_t threads = 0;  // of a block, where the text fixes them (GLSL, WGSL); 0: any
+  int text = 0;          // which of the texts it stands in
 };
 
 struct DeviceSource {
-  std::vector<std::string> texts;          // one for all kernels, or several; in GLSL one a kernel
+  std::vector<std::string> texts;  // one for all kernels, or several; in GLSL one a kernel
   std::vector<KernelEntry> kernels;
-  std::vector<std::string> flags;          // more of them for NVRTC or OpenCL's compiler
+  std::vector<std::string> flags;  // more of them for NVRTC or OpenCL's compiler
 };
 
 // Handles: copies share the object, which lives until the last of them goes and no kernel in flight uses it.
@@ -97,7 +97,7 @@ class DeviceBuffer {
  private:
   friend class Device;
   int64_t bytes_ = 0;
-  std::shared_ptr<void> object_;           // of the interface
+  std::shared_ptr<void> object_;  // of the interface
   std::shared_ptr<const void> owner_;
 };
 
@@ -115,16 +115,16 @@ class DeviceModule {
 struct BufferArg {
   DeviceBuffer buffer;
   int64_t offset = 0;
-  int64_t bytes = -1;                      // -1: to the end
+  int64_t bytes = -1;  // -1: to the end
 };
 
 struct Launch {
   std::string kernel;
   std::array<uint32_t, 3> blocks = {1, 1, 1};
   uint32_t threads = 1;
-  uint32_t dynamic_shared_bytes = 0;       // CUDA alone
+  uint32_t dynamic_shared_bytes = 0;  // CUDA alone
   std::vector<BufferArg> buffers;
-  std::vector<int64_t> scalars;            // GLSL and WGSL: must fit 32 bits
+  std::vector<int64_t> scalars;  // GLSL and WGSL: must fit 32 bits
 };
 
 struct Step {

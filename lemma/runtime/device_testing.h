@@ -149,9 +149,15 @@ inline DeviceSource kernels(Api api) {
                  {"affine", {w}, 2, kThreads, 0},
                  {"spin", {w}, 1, kThreads, 0}};
   switch (api) {
-    case Api::Cuda: out.texts = {kCuda}; break;
-    case Api::OpenCl: out.texts = {kOpenCl}; break;
-    case Api::WebGpu: out.texts = {kWgsl}; break;
+    case Api::Cuda:
+      out.texts = {kCuda};
+      break;
+    case Api::OpenCl:
+      out.texts = {kOpenCl};
+      break;
+    case Api::WebGpu:
+      out.texts = {kWgsl};
+      break;
     case Api::Vulkan:
       for (size_t i = 0; i < 4; ++i) {
         out.texts.push_back(std::string(kGlslHead) + kGlsl[i]);
@@ -166,13 +172,20 @@ inline DeviceSource broken(Api api) {
   DeviceSource out;
   out.kernels = {{"k", {Access::ReadWrite}, 0, kThreads, 0}};
   switch (api) {
-    case Api::Cuda: out.texts = {"extern \"C\" __global__ void k(float* x) {\n  x[0] = 1;\n  x[1] = missing_name;\n}\n"}; break;
-    case Api::OpenCl: out.texts = {"__kernel void k(__global float* x) {\n  x[0] = 1;\n  x[1] = missing_name;\n}\n"}; break;
-    case Api::WebGpu:
-      out.texts = {"@group(0) @binding(0) var<storage, read_write> x: array<f32>;\n"
-                   "@compute @workgroup_size(64) fn k() {\n  x[1] = missing_name;\n}\n"};
+    case Api::Cuda:
+      out.texts = {"extern \"C\" __global__ void k(float* x) {\n  x[0] = 1;\n  x[1] = missing_name;\n}\n"};
       break;
-    case Api::Vulkan: out.texts = {std::string(kGlslHead) + "void main() { missing_name = 1; }\n"}; break;
+    case Api::OpenCl:
+      out.texts = {"__kernel void k(__global float* x) {\n  x[0] = 1;\n  x[1] = missing_name;\n}\n"};
+      break;
+    case Api::WebGpu:
+      out.texts = {
+          "@group(0) @binding(0) var<storage, read_write> x: array<f32>;\n"
+          "@compute @workgroup_size(64) fn k() {\n  x[1] = missing_name;\n}\n"};
+      break;
+    case Api::Vulkan:
+      out.texts = {std::string(kGlslHead) + "void main() { missing_name = 1; }\n"};
+      break;
   }
   return out;
 }

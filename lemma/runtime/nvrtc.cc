@@ -37,8 +37,9 @@ Result<Functions> load(const std::string& place) {
     (void)DynamicLibrary::open(library_names(folder.empty() ? "." : folder, "libnvrtc-builtins.so"));
   }
   if (!library) {
-    return base::system_failure(place.empty() ? "libnvrtc is not found" : "there is no libnvrtc in '" + place + "'",
-                                "install nvidia-cuda-nvrtc from PyPI and set LEMMA_NVRTC to the folder of libnvrtc.so.*");
+    return base::system_failure(
+        place.empty() ? "libnvrtc is not found" : "there is no libnvrtc in '" + place + "'",
+        "install nvidia-cuda-nvrtc from PyPI and set LEMMA_NVRTC to the folder of libnvrtc.so.*");
   }
   Functions out{};
   library->bind(out.Version, "nvrtcVersion");

@@ -57,7 +57,8 @@ TEST_F(Nvrtc, RefusalsCarryItsWordsAndTheLine) {
   EXPECT_EQ(refused.error().failure, base::Failure::Invalid);
   EXPECT_EQ(refused.error().message, "NVRTC refused the kernels' text");
   ASSERT_EQ(refused.error().notes.size(), 1u);
-  EXPECT_NE(refused.error().notes[0].message.find("kernels.cu(3)"), std::string::npos) << refused.error().notes[0].message;
+  EXPECT_NE(refused.error().notes[0].message.find("kernels.cu(3)"), std::string::npos)
+      << refused.error().notes[0].message;
   EXPECT_NE(refused.error().notes[0].message.find("missing_name"), std::string::npos);
 }
 

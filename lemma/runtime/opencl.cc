@@ -49,7 +49,8 @@ Result<Functions> load(std::string& lacking) {
   library->bind(cl.GetEventProfilingInfo, "clGetEventProfilingInfo");
   library->bind(cl.ReleaseEvent, "clReleaseEvent");
   lacking = library->lacking();
-  if (!lacking.empty()) return base::system_failure("libOpenCL.so.1 lacks " + lacking + ", and OpenCL 2.0 or later is needed");
+  if (!lacking.empty())
+    return base::system_failure("libOpenCL.so.1 lacks " + lacking + ", and OpenCL 2.0 or later is needed");
   return cl;
 }
 
@@ -115,7 +116,9 @@ DeviceInfo describe(const Functions& cl, const Found& found, int index) {
   const int64_t parameters = number_of<size_t>(cl, found.device, kDeviceMaxParameterSize) / 8;
   out.max_bindings = out.max_scalars = int(std::clamp<int64_t>(parameters / 2, 1, 1024));
   const std::string extensions = " " + text_of(cl, found.device, kDeviceExtensions) + " ";
-  const auto has = [&](const char* name) { return extensions.find(" " + std::string(name) + " ") != std::string::npos; };
+  const auto has = [&](const char* name) {
+    return extensions.find(" " + std::string(name) + " ") != std::string::npos;
+  };
   out.f16 = has("cl_khr_fp16");
   out.f64 = has("cl_khr_fp64");
   out.i64 = true;
@@ -170,7 +173,8 @@ void list_opencl(DeviceList& list) {
   std::string lacking;
   const auto cl = load(lacking);
   if (!cl) {
-    list.missing.push_back({Api::OpenCl, cl.error().message, "install ocl-icd-libopencl1 and a driver such as pocl-opencl-icd"});
+    list.missing.push_back(
+        {Api::OpenCl, cl.error().message, "install ocl-icd-libopencl1 and a driver such as pocl-opencl-icd"});
     return;
   }
   int index = 0;
@@ -219,7 +223,8 @@ Result<std::vector<std::byte>> OpenClDevice::State::compile_text(const std::stri
     return failure("clBuildProgram", code);
   }
   size_t bytes = 0;
-  LEMMA_TRY_VOID(check(cl.GetProgramInfo(program, kProgramBinarySizes, sizeof bytes, &bytes, nullptr), "clGetProgramInfo"));
+  LEMMA_TRY_VOID(
+      check(cl.GetProgramInfo(program, kProgramBinarySizes, sizeof bytes, &bytes, nullptr), "clGetProgramInfo"));
   std::vector<std::byte> out(bytes);
   std::byte* into = out.data();
   LEMMA_TRY_VOID(check(cl.GetProgramInfo(program, kProgramBinaries, sizeof into, &into, nullptr), "clGetProgramInfo"));
@@ -268,7 +273,8 @@ Result<std::shared_ptr<void>> OpenClDevice::compile(const DeviceSource& source, 
     state_->cl.GetKernelInfo(kernel, kKernelArguments, sizeof arguments, &arguments, nullptr);
     if (arguments != entry.buffers.size() + size_t(entry.scalars)) {
       return base::invalid("kernel " + entry.name + " has " + std::to_string(arguments) + " parameters, expected " +
-                           std::to_string(entry.buffers.size()) + " buffers and " + std::to_string(entry.scalars) + " scalars");
+                           std::to_string(entry.buffers.size()) + " buffers and " + std::to_string(entry.scalars) +
+                           " scalars");
     }
   }
   return std::shared_ptr<void>(loaded);
@@ -277,14 +283,15 @@ Result<std::shared_ptr<void>> OpenClDevice::compile(const DeviceSource& source, 
 Result<std::shared_ptr<void>> OpenClDevice::allocate(int64_t bytes) {
   const int64_t most = state_->info.max_storage_binding_bytes;
   if (most != 0 && bytes > most) {
-    return base::system_failure("a buffer needs " + std::to_string(bytes) + " bytes, and the device " + state_->info.name +
-                                " allocates at most " + std::to_string(most) + " at once");
+    return base::system_failure("a buffer needs " + std::to_string(bytes) + " bytes, and the device " +
+                                state_->info.name + " allocates at most " + std::to_string(most) + " at once");
   }
   auto memory = std::make_shared<Memory>();
   memory->device = self_.lock();
   memory->cl = &state_->cl;
   int32_t code = 0;
-  memory->mem = state_->cl.CreateBuffer(state_->context, kMemReadWrite, size_t(std::max<int64_t>(bytes, 4)), nullptr, &code);
+  memory->mem =
+      state_->cl.CreateBuffer(state_->context, kMemReadWrite, size_t(std::max<int64_t>(bytes, 4)), nullptr, &code);
   if (code != 0) return failure("clCreateBuffer of " + std::to_string(bytes) + " bytes", code);
   return std::shared_ptr<void>(memory);
 }
@@ -302,8 +309,8 @@ Result<void> OpenClDevice::read(void* memory, int64_t offset, std::span<std::byt
 }
 
 Result<void> OpenClDevice::fill(void* memory, int64_t bytes, uint8_t value) {
-  return check(state_->cl.EnqueueFillBuffer(state_->queue, static_cast<Memory*>(memory)->mem, &value, 1, 0, size_t(bytes), 0,
-                                            nullptr, nullptr),
+  return check(state_->cl.EnqueueFillBuffer(state_->queue, static_cast<Memory*>(memory)->mem, &value, 1, 0,
+                                            size_t(bytes), 0, nullptr, nullptr),
                "clEnqueueFillBuffer");
 }
 

@@ -69,14 +69,16 @@ Result<Kernel> make_kernel(const VulkanContext& context, const KernelEntry& entr
   SetLayoutCreateInfo set{};
   set.count = uint32_t(bindings.size());
   set.bindings = bindings.data();
-  LEMMA_TRY_VOID(check_vulkan(vk.CreateDescriptorSetLayout(device, &set, nullptr, &out.set), "vkCreateDescriptorSetLayout"));
+  LEMMA_TRY_VOID(
+      check_vulkan(vk.CreateDescriptorSetLayout(device, &set, nullptr, &out.set), "vkCreateDescriptorSetLayout"));
   const PushConstantRange range{kStageCompute, 0, uint32_t(entry.scalars) * 4};
   PipelineLayoutCreateInfo layout{};
   layout.set_count = 1;
   layout.sets = &out.set;
   layout.range_count = entry.scalars > 0 ? 1 : 0;
   layout.ranges = &range;
-  LEMMA_TRY_VOID(check_vulkan(vk.CreatePipelineLayout(device, &layout, nullptr, &out.layout), "vkCreatePipelineLayout"));
+  LEMMA_TRY_VOID(
+      check_vulkan(vk.CreatePipelineLayout(device, &layout, nullptr, &out.layout), "vkCreatePipelineLayout"));
   std::vector<uint32_t> words(spirv.size() / 4);
   std::memcpy(words.data(), spirv.data(), words.size() * 4);
   ShaderModuleCreateInfo shader{};
@@ -86,7 +88,8 @@ Result<Kernel> make_kernel(const VulkanContext& context, const KernelEntry& entr
   pipeline.stage.stage = kStageCompute;
   pipeline.stage.name = "main";
   pipeline.layout = out.layout;
-  LEMMA_TRY_VOID(check_vulkan(vk.CreateShaderModule(device, &shader, nullptr, &pipeline.stage.module), "vkCreateShaderModule"));
+  LEMMA_TRY_VOID(
+      check_vulkan(vk.CreateShaderModule(device, &shader, nullptr, &pipeline.stage.module), "vkCreateShaderModule"));
   const int32_t code = vk.CreateComputePipelines(device, nullptr, 1, &pipeline, nullptr, &out.pipeline);
   vk.DestroyShaderModule(device, pipeline.stage.module, nullptr);
   LEMMA_TRY_VOID(check_vulkan(code, "vkCreateComputePipelines of " + entry.name));
@@ -100,8 +103,8 @@ struct VulkanDevice::State {
   double limit = 60;
   CommandPool commands = nullptr;
   Fence fence = nullptr;
-  bool fence_given = false;   // submitted after some work, and not yet seen signalled
-  bool fence_stale = false;   // work was submitted after it
+  bool fence_given = false;  // submitted after some work, and not yet seen signalled
+  bool fence_stale = false;  // work was submitted after it
   VulkanBuffer staging;
 
   ~State() {
@@ -142,7 +145,8 @@ Result<std::shared_ptr<void>> VulkanDevice::compile(const DeviceSource& source, 
   std::vector<std::vector<std::byte>> objects;
   for (const std::string& text : source.texts) {
     const KernelKey key{text, "vulkan1.2", glsl_compiler(), "SPIR-V 1.5"};
-    LEMMA_TRY(auto object, cached_object(cache, key, [&] { return compile_glsl(text); }, notices));
+    LEMMA_TRY(auto object, cached_object(
+                               cache, key, [&] { return compile_glsl(text); }, notices));
     objects.push_back(std::move(object));
   }
   for (const KernelEntry& entry : source.kernels) {
@@ -208,9 +212,8 @@ Result<void> VulkanDevice::State::record(CommandBuffer buffer, const Command& co
     create.sizes = &size;
     DescriptorPool pool = nullptr;
     LEMMA_TRY_VOID(check_vulkan(vk.CreateDescriptorPool(device, &create, nullptr, &pool), "vkCreateDescriptorPool"));
-    keep.push_back(std::shared_ptr<void>(pool, [c = context](DescriptorPool p) {
-      c->vk().DestroyDescriptorPool(c->device(), p, nullptr);
-    }));
+    keep.push_back(std::shared_ptr<void>(
+        pool, [c = context](DescriptorPool p) { c->vk().DestroyDescriptorPool(c->device(), p, nullptr); }));
     DescriptorSetAllocateInfo allocate{};
     allocate.pool = pool;
     allocate.count = 1;
@@ -264,7 +267,8 @@ Result<bool> VulkanDevice::State::finished() {
   LEMMA_TRY_VOID(check_vulkan(vk.ResetFences(device, 1, &fence), "vkResetFences"));
   fence_given = false;
   if (std::exchange(fence_stale, false)) return false;
-  LEMMA_TRY_VOID(check_vulkan(vk.ResetCommandPool(device, commands, 1 /* give the buffers back */), "vkResetCommandPool"));
+  LEMMA_TRY_VOID(
+      check_vulkan(vk.ResetCommandPool(device, commands, 1 /* give the buffers back */), "vkResetCommandPool"));
   LEMMA_TRY_VOID(context->complaints());
   return true;
 }
@@ -327,9 +331,8 @@ Result<double> VulkanDevice::time(std::span<const Command> commands, double limi
   create.count = 2;
   QueryPool pool = nullptr;
   LEMMA_TRY_VOID(check_vulkan(vk.CreateQueryPool(device, &create, nullptr, &pool), "vkCreateQueryPool"));
-  keep.push_back(std::shared_ptr<void>(pool, [c = s.context](QueryPool p) {
-    c->vk().DestroyQueryPool(c->device(), p, nullptr);
-  }));
+  keep.push_back(
+      std::shared_ptr<void>(pool, [c = s.context](QueryPool p) { c->vk().DestroyQueryPool(c->device(), p, nullptr); }));
   LEMMA_TRY(const CommandBuffer buffer, s.begin());
   vk.CmdResetQueryPool(buffer, pool, 0, 2);
   vk.CmdWriteTimestamp(buffer, kBottomOfPipe, pool, 0);

@@ -321,7 +321,8 @@ struct MemoryBarrier {
   const void* next = nullptr;
   uint32_t from, to;
 };
-inline constexpr uint32_t kReads = 0x8000, kWrites = 0x10000, kAllCommands = 0x10000, kTopOfPipe = 1, kBottomOfPipe = 0x2000;
+inline constexpr uint32_t kReads = 0x8000, kWrites = 0x10000, kAllCommands = 0x10000, kTopOfPipe = 1,
+                          kBottomOfPipe = 0x2000;
 inline constexpr uint32_t kHostStage = 0x4000;
 struct SubmitInfo {
   Kind kind = kSubmitInfo;
@@ -377,63 +378,63 @@ struct LoaderFunctions {
 };
 
 // Name and signature of every function asked of an instance.
-#define LEMMA_VULKAN_FUNCTIONS(F)                                                                                        \
-  F(void, DestroyInstance, (Instance, Nothing))                                                                          \
-  F(int32_t, EnumeratePhysicalDevices, (Instance, uint32_t*, PhysicalDevice*))                                           \
-  F(void, GetPhysicalDeviceProperties, (PhysicalDevice, Properties*))                                                    \
-  F(void, GetPhysicalDeviceProperties2, (PhysicalDevice, Properties2*))                                                  \
-  F(void, GetPhysicalDeviceFeatures2, (PhysicalDevice, Features2*))                                                      \
-  F(void, GetPhysicalDeviceMemoryProperties, (PhysicalDevice, MemoryProperties*))                                        \
-  F(void, GetPhysicalDeviceQueueFamilyProperties, (PhysicalDevice, uint32_t*, QueueFamily*))                             \
-  F(int32_t, CreateDevice, (PhysicalDevice, const DeviceCreateInfo*, Nothing, LogicalDevice*))                           \
-  F(void, DestroyDevice, (LogicalDevice, Nothing))                                                                       \
-  F(void, GetDeviceQueue, (LogicalDevice, uint32_t, uint32_t, Queue*))                                                   \
-  F(int32_t, AllocateMemory, (LogicalDevice, const MemoryAllocateInfo*, Nothing, DeviceMemory*))                         \
-  F(void, FreeMemory, (LogicalDevice, DeviceMemory, Nothing))                                                            \
-  F(int32_t, MapMemory, (LogicalDevice, DeviceMemory, uint64_t, uint64_t, uint32_t, void**))                             \
-  F(int32_t, CreateBuffer, (LogicalDevice, const BufferCreateInfo*, Nothing, Buffer*))                                   \
-  F(void, DestroyBuffer, (LogicalDevice, Buffer, Nothing))                                                               \
-  F(void, GetBufferMemoryRequirements, (LogicalDevice, Buffer, MemoryRequirements*))                                     \
-  F(int32_t, BindBufferMemory, (LogicalDevice, Buffer, DeviceMemory, uint64_t))                                          \
-  F(int32_t, CreateShaderModule, (LogicalDevice, const ShaderModuleCreateInfo*, Nothing, ShaderModule*))                 \
-  F(void, DestroyShaderModule, (LogicalDevice, ShaderModule, Nothing))                                                   \
-  F(int32_t, CreateDescriptorSetLayout, (LogicalDevice, const SetLayoutCreateInfo*, Nothing, SetLayout*))                \
-  F(void, DestroyDescriptorSetLayout, (LogicalDevice, SetLayout, Nothing))                                               \
-  F(int32_t, CreatePipelineLayout, (LogicalDevice, const PipelineLayoutCreateInfo*, Nothing, PipelineLayout*))           \
-  F(void, DestroyPipelineLayout, (LogicalDevice, PipelineLayout, Nothing))                                               \
-  F(int32_t, CreateComputePipelines,                                                                                     \
-    (LogicalDevice, Nothing, uint32_t, const ComputePipelineCreateInfo*, Nothing, Pipeline*))                            \
-  F(void, DestroyPipeline, (LogicalDevice, Pipeline, Nothing))                                                           \
-  F(int32_t, CreateDescriptorPool, (LogicalDevice, const DescriptorPoolCreateInfo*, Nothing, DescriptorPool*))           \
-  F(int32_t, ResetDescriptorPool, (LogicalDevice, DescriptorPool, uint32_t))                                             \
-  F(void, DestroyDescriptorPool, (LogicalDevice, DescriptorPool, Nothing))                                               \
-  F(int32_t, AllocateDescriptorSets, (LogicalDevice, const DescriptorSetAllocateInfo*, DescriptorSet*))                  \
-  F(void, UpdateDescriptorSets, (LogicalDevice, uint32_t, const WriteDescriptorSet*, uint32_t, Nothing))                 \
-  F(int32_t, CreateCommandPool, (LogicalDevice, const CommandPoolCreateInfo*, Nothing, CommandPool*))                    \
-  F(int32_t, ResetCommandPool, (LogicalDevice, CommandPool, uint32_t))                                                   \
-  F(void, FreeCommandBuffers, (LogicalDevice, CommandPool, uint32_t, const CommandBuffer*))                              \
-  F(void, DestroyCommandPool, (LogicalDevice, CommandPool, Nothing))                                                     \
-  F(int32_t, AllocateCommandBuffers, (LogicalDevice, const CommandBufferAllocateInfo*, CommandBuffer*))                  \
-  F(int32_t, BeginCommandBuffer, (CommandBuffer, const CommandBufferBeginInfo*))                                         \
-  F(int32_t, EndCommandBuffer, (CommandBuffer))                                                                          \
-  F(int32_t, QueueSubmit, (Queue, uint32_t, const SubmitInfo*, Fence))                                                   \
-  F(int32_t, CreateFence, (LogicalDevice, const FenceCreateInfo*, Nothing, Fence*))                                      \
-  F(void, DestroyFence, (LogicalDevice, Fence, Nothing))                                                                 \
-  F(int32_t, GetFenceStatus, (LogicalDevice, Fence))                                                                     \
-  F(int32_t, ResetFences, (LogicalDevice, uint32_t, const Fence*))                                                       \
-  F(int32_t, CreateQueryPool, (LogicalDevice, const QueryPoolCreateInfo*, Nothing, QueryPool*))                          \
-  F(void, DestroyQueryPool, (LogicalDevice, QueryPool, Nothing))                                                         \
-  F(int32_t, GetQueryPoolResults,                                                                                        \
-    (LogicalDevice, QueryPool, uint32_t, uint32_t, size_t, void*, uint64_t, uint32_t))                                   \
-  F(void, CmdBindPipeline, (CommandBuffer, uint32_t, Pipeline))                                                          \
-  F(void, CmdBindDescriptorSets,                                                                                         \
-    (CommandBuffer, uint32_t, PipelineLayout, uint32_t, uint32_t, const DescriptorSet*, uint32_t, const uint32_t*))      \
-  F(void, CmdPushConstants, (CommandBuffer, PipelineLayout, uint32_t, uint32_t, uint32_t, const void*))                  \
-  F(void, CmdDispatch, (CommandBuffer, uint32_t, uint32_t, uint32_t))                                                    \
-  F(void, CmdPipelineBarrier,                                                                                            \
-    (CommandBuffer, uint32_t, uint32_t, uint32_t, uint32_t, const MemoryBarrier*, uint32_t, Nothing, uint32_t, Nothing)) \
-  F(void, CmdCopyBuffer, (CommandBuffer, Buffer, Buffer, uint32_t, const BufferCopy*))                                   \
-  F(void, CmdResetQueryPool, (CommandBuffer, QueryPool, uint32_t, uint32_t))                                             \
+#define LEMMA_VULKAN_FUNCTIONS(F)                                                                                    \
+  F(void, DestroyInstance, (Instance, Nothing))                                                                      \
+  F(int32_t, EnumeratePhysicalDevices, (Instance, uint32_t*, PhysicalDevice*))                                       \
+  F(void, GetPhysicalDeviceProperties, (PhysicalDevice, Properties*))                                                \
+  F(void, GetPhysicalDeviceProperties2, (PhysicalDevice, Properties2*))                                              \
+  F(void, GetPhysicalDeviceFeatures2, (PhysicalDevice, Features2*))                                                  \
+  F(void, GetPhysicalDeviceMemoryProperties, (PhysicalDevice, MemoryProperties*))                                    \
+  F(void, GetPhysicalDeviceQueueFamilyProperties, (PhysicalDevice, uint32_t*, QueueFamily*))                         \
+  F(int32_t, CreateDevice, (PhysicalDevice, const DeviceCreateInfo*, Nothing, LogicalDevice*))                       \
+  F(void, DestroyDevice, (LogicalDevice, Nothing))                                                                   \
+  F(void, GetDeviceQueue, (LogicalDevice, uint32_t, uint32_t, Queue*))                                               \
+  F(int32_t, AllocateMemory, (LogicalDevice, const MemoryAllocateInfo*, Nothing, DeviceMemory*))                     \
+  F(void, FreeMemory, (LogicalDevice, DeviceMemory, Nothing))                                                        \
+  F(int32_t, MapMemory, (LogicalDevice, DeviceMemory, uint64_t, uint64_t, uint32_t, void**))                         \
+  F(int32_t, CreateBuffer, (LogicalDevice, const BufferCreateInfo*, Nothing, Buffer*))                               \
+  F(void, DestroyBuffer, (LogicalDevice, Buffer, Nothing))                                                           \
+  F(void, GetBufferMemoryRequirements, (LogicalDevice, Buffer, MemoryRequirements*))                                 \
+  F(int32_t, BindBufferMemory, (LogicalDevice, Buffer, DeviceMemory, uint64_t))                                      \
+  F(int32_t, CreateShaderModule, (LogicalDevice, const ShaderModuleCreateInfo*, Nothing, ShaderModule*))             \
+  F(void, DestroyShaderModule, (LogicalDevice, ShaderModule, Nothing))                                               \
+  F(int32_t, CreateDescriptorSetLayout, (LogicalDevice, const SetLayoutCreateInfo*, Nothing, SetLayout*))            \
+  F(void, DestroyDescriptorSetLayout, (LogicalDevice, SetLayout, Nothing))                                           \
+  F(int32_t, CreatePipelineLayout, (LogicalDevice, const PipelineLayoutCreateInfo*, Nothing, PipelineLayout*))       \
+  F(void, DestroyPipelineLayout, (LogicalDevice, PipelineLayout, Nothing))                                           \
+  F(int32_t, CreateComputePipelines,                                                                                 \
+    (LogicalDevice, Nothing, uint32_t, const ComputePipelineCreateInfo*, Nothing, Pipeline*))                        \
+  F(void, DestroyPipeline, (LogicalDevice, Pipeline, Nothing))                                                       \
+  F(int32_t, CreateDescriptorPool, (LogicalDevice, const DescriptorPoolCreateInfo*, Nothing, DescriptorPool*))       \
+  F(int32_t, ResetDescriptorPool, (LogicalDevice, DescriptorPool, uint32_t))                                         \
+  F(void, DestroyDescriptorPool, (LogicalDevice, DescriptorPool, Nothing))                                           \
+  F(int32_t, AllocateDescriptorSets, (LogicalDevice, const DescriptorSetAllocateInfo*, DescriptorSet*))              \
+  F(void, UpdateDescriptorSets, (LogicalDevice, uint32_t, const WriteDescriptorSet*, uint32_t, Nothing))             \
+  F(int32_t, CreateCommandPool, (LogicalDevice, const CommandPoolCreateInfo*, Nothing, CommandPool*))                \
+  F(int32_t, ResetCommandPool, (LogicalDevice, CommandPool, uint32_t))                                               \
+  F(void, FreeCommandBuffers, (LogicalDevice, CommandPool, uint32_t, const CommandBuffer*))                          \
+  F(void, DestroyCommandPool, (LogicalDevice, CommandPool, Nothing))                                                 \
+  F(int32_t, AllocateCommandBuffers, (LogicalDevice, const CommandBufferAllocateInfo*, CommandBuffer*))              \
+  F(int32_t, BeginCommandBuffer, (CommandBuffer, const CommandBufferBeginInfo*))                                     \
+  F(int32_t, EndCommandBuffer, (CommandBuffer))                                                                      \
+  F(int32_t, QueueSubmit, (Queue, uint32_t, const SubmitInfo*, Fence))                                               \
+  F(int32_t, CreateFence, (LogicalDevice, const FenceCreateInfo*, Nothing, Fence*))                                  \
+  F(void, DestroyFence, (LogicalDevice, Fence, Nothing))                                                             \
+  F(int32_t, GetFenceStatus, (LogicalDevice, Fence))                                                                 \
+  F(int32_t, ResetFences, (LogicalDevice, uint32_t, const Fence*))                                                   \
+  F(int32_t, CreateQueryPool, (LogicalDevice, const QueryPoolCreateInfo*, Nothing, QueryPool*))                      \
+  F(void, DestroyQueryPool, (LogicalDevice, QueryPool, Nothing))                                                     \
+  F(int32_t, GetQueryPoolResults, (LogicalDevice, QueryPool, uint32_t, uint32_t, size_t, void*, uint64_t, uint32_t)) \
+  F(void, CmdBindPipeline, (CommandBuffer, uint32_t, Pipeline))                                                      \
+  F(void, CmdBindDescriptorSets,                                                                                     \
+    (CommandBuffer, uint32_t, PipelineLayout, uint32_t, uint32_t, const DescriptorSet*, uint32_t, const uint32_t*))  \
+  F(void, CmdPushConstants, (CommandBuffer, PipelineLayout, uint32_t, uint32_t, uint32_t, const void*))              \
+  F(void, CmdDispatch, (CommandBuffer, uint32_t, uint32_t, uint32_t))                                                \
+  F(void, CmdPipelineBarrier,                                                                                        \
+    (CommandBuffer, uint32_t, uint32_t, uint32_t, uint32_t, const MemoryBarrier*, uint32_t, Nothing, uint32_t,       \
+     Nothing))                                                                                                       \
+  F(void, CmdCopyBuffer, (CommandBuffer, Buffer, Buffer, uint32_t, const BufferCopy*))                               \
+  F(void, CmdResetQueryPool, (CommandBuffer, QueryPool, uint32_t, uint32_t))                                         \
   F(void, CmdWriteTimestamp, (CommandBuffer, uint32_t, QueryPool, uint32_t))
 
 struct Functions {

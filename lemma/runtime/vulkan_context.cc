@@ -34,7 +34,8 @@ bool has_layer(const LoaderFunctions& loader, const char* name) {
   loader.EnumerateInstanceLayerProperties(&count, nullptr);
   std::vector<LayerProperties> layers(count);
   loader.EnumerateInstanceLayerProperties(&count, layers.data());
-  return std::any_of(layers.begin(), layers.end(), [&](const LayerProperties& x) { return !std::strcmp(x.name, name); });
+  return std::any_of(layers.begin(), layers.end(),
+                     [&](const LayerProperties& x) { return !std::strcmp(x.name, name); });
 }
 
 }  // namespace
@@ -93,8 +94,9 @@ Result<std::unique_ptr<VulkanInstance>> VulkanInstance::create(bool validate) {
   bind(out->vk_.CreateDebugUtilsMessengerEXT, "vkCreateDebugUtilsMessengerEXT", false);
   bind(out->vk_.DestroyDebugUtilsMessengerEXT, "vkDestroyDebugUtilsMessengerEXT", false);
   if (validate && out->vk_.CreateDebugUtilsMessengerEXT && out->vk_.DestroyDebugUtilsMessengerEXT) {
-    LEMMA_TRY_VOID(check_vulkan(
-        out->vk_.CreateDebugUtilsMessengerEXT(out->instance_, &messenger, nullptr, &out->messenger_), "debug messenger"));
+    LEMMA_TRY_VOID(
+        check_vulkan(out->vk_.CreateDebugUtilsMessengerEXT(out->instance_, &messenger, nullptr, &out->messenger_),
+                     "debug messenger"));
   }
   return out;
 }
@@ -179,7 +181,8 @@ DeviceInfo VulkanInstance::describe(PhysicalDevice device, int index) const {
 void list_vulkan(DeviceList& list) {
   const auto instance = VulkanInstance::create(false);
   if (!instance) {
-    list.missing.push_back({Api::Vulkan, instance.error().message, "install libvulkan1 and a driver such as mesa-vulkan-drivers"});
+    list.missing.push_back(
+        {Api::Vulkan, instance.error().message, "install libvulkan1 and a driver such as mesa-vulkan-drivers"});
     return;
   }
   if (glsl_compiler().empty()) {
@@ -188,9 +191,11 @@ void list_vulkan(DeviceList& list) {
     return;
   }
   int index = 0;
-  for (const PhysicalDevice device : (*instance)->devices()) list.devices.push_back((*instance)->describe(device, index++));
+  for (const PhysicalDevice device : (*instance)->devices())
+    list.devices.push_back((*instance)->describe(device, index++));
   if (index == 0) {
-    list.missing.push_back({Api::Vulkan, "the loader libvulkan.so.1 is there, and knows no device of Vulkan 1.2 that computes",
+    list.missing.push_back({Api::Vulkan,
+                            "the loader libvulkan.so.1 is there, and knows no device of Vulkan 1.2 that computes",
                             "install a driver such as mesa-vulkan-drivers"});
   }
 }
@@ -264,7 +269,8 @@ Result<size_t> VulkanContext::find_block(const MemoryRequirements& needs, bool h
   const auto aligned = [&](uint64_t at) { return (at + needs.alignment - 1) / needs.alignment * needs.alignment; };
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const Block& block = blocks_[i];
-    if (block.memory && block.type == type && block.bytes >= needs.bytes && aligned(block.used) <= block.bytes - needs.bytes) {
+    if (block.memory && block.type == type && block.bytes >= needs.bytes &&
+        aligned(block.used) <= block.bytes - needs.bytes) {
       return i;
     }
   }

@@ -15,12 +15,12 @@ using namespace webgpu;
 
 // Shared by everything made of the device. What Dawn objects to comes by a callback and is collected.
 struct WebGpuDevice::State {
-  WebGpuAdapter from;
+  std::mutex mutex;  // of `errors`
+  std::string errors;
+  WebGpuAdapter from;  // and what follows: last, so that callbacks at their end still find the rest
   double limit = 60;
   WebGpuOwned<webgpu::Device> device{nullptr, nullptr};
   WebGpuOwned<Queue> queue{nullptr, nullptr};
-  std::mutex mutex;  // of `errors`
-  std::string errors;
   bool asked = false;  // for the end of the work so far
   bool stale = false;  // work was submitted since
   bool done = false;
@@ -132,9 +132,9 @@ Result<std::shared_ptr<WebGpuDevice>> WebGpuDevice::open(const DeviceInfo& info,
   callback.user1 = &opened;
   wgpu.AdapterRequestDevice(adapter, &descriptor, callback);
   LEMMA_TRY(const bool done, poll(state->limit, [&]() -> Result<bool> {
-    state->process();
-    return opened.given;
-  }));
+              state->process();
+              return opened.given;
+            }));
   if (!done || !opened.device) return base::system_failure("Dawn does not open the device: " + opened.message);
   state->device = {opened.device, wgpu.DeviceRelease};
   state->queue = {wgpu.DeviceGetQueue(opened.device), wgpu.QueueRelease};
@@ -150,9 +150,9 @@ Result<void> check_text(const Functions& wgpu, ShaderModule module, const std::f
   callback.user1 = &compiled;
   wgpu.ShaderModuleGetCompilationInfo(module, callback);
   LEMMA_TRY(const bool done, poll(60, [&]() -> Result<bool> {
-    process();
-    return compiled.given;
-  }));
+              process();
+              return compiled.given;
+            }));
   if (!done) return base::system_failure("Dawn does not say whether the text is right");
   if (!compiled.errors.empty()) return compiler_refusal("Tint", compiled.errors);
   return {};
@@ -173,7 +173,8 @@ Kernel make_kernel(const Functions& wgpu, webgpu::Device device, ShaderModule mo
   const BindGroupLayout layout = out.group.get();
   PipelineLayoutDescriptor groups{};
   groups.groups = &layout;
-  const WebGpuOwned<PipelineLayout> pipeline_layout{wgpu.DeviceCreatePipelineLayout(device, &groups), wgpu.PipelineLayoutRelease};
+  const WebGpuOwned<PipelineLayout> pipeline_layout{wgpu.DeviceCreatePipelineLayout(device, &groups),
+                                                    wgpu.PipelineLayoutRelease};
   ComputePipelineDescriptor pipeline{};
   pipeline.layout = pipeline_layout.get();
   pipeline.module = module;
@@ -263,7 +264,8 @@ Result<void> WebGpuDevice::read(void* memory, int64_t offset, std::span<std::byt
     const int64_t begin = offset + int64_t(done);
     const int64_t low = begin / 4 * 4, high = (begin + int64_t(bytes) + 3) / 4 * 4;
     LEMMA_TRY(const WebGpuOwned<Buffer> staging, s.make_buffer(uint64_t(high - low), kMapRead | kCopyTarget));
-    WebGpuOwned<CommandEncoder> encoder{wgpu.DeviceCreateCommandEncoder(s.device.get(), nullptr), wgpu.CommandEncoderRelease};
+    WebGpuOwned<CommandEncoder> encoder{wgpu.DeviceCreateCommandEncoder(s.device.get(), nullptr),
+                                        wgpu.CommandEncoderRelease};
     wgpu.CommandEncoderCopyBufferToBuffer(encoder.get(), buffer, uint64_t(low), staging.get(), 0, uint64_t(high - low));
     LEMMA_TRY_VOID(s.submit(std::move(encoder)));
     auto mapped = std::make_unique<Mapped>();
@@ -272,14 +274,15 @@ Result<void> WebGpuDevice::read(void* memory, int64_t offset, std::span<std::byt
     callback.user1 = mapped.get();
     wgpu.BufferMapAsync(staging.get(), kMapRead, 0, size_t(high - low), callback);
     LEMMA_TRY(const bool is_mapped, poll(s.limit, [&]() -> Result<bool> {
-      s.process();
-      return mapped->status != 0;
-    }));
+                s.process();
+                return mapped->status != 0;
+              }));
     if (!is_mapped) {
       (void)mapped.release();  // the callback may still come
       return base::system_failure("a copy did not finish in time");
     }
-    const void* data = mapped->status == kSuccess ? wgpu.BufferGetConstMappedRange(staging.get(), 0, size_t(high - low)) : nullptr;
+    const void* data =
+        mapped->status == kSuccess ? wgpu.BufferGetConstMappedRange(staging.get(), 0, size_t(high - low)) : nullptr;
     if (!data) return base::system_failure("WebGPU does not map a buffer: " + mapped->message);
     std::memcpy(into.data() + done, static_cast<const std::byte*>(data) + (begin - low), bytes);
     wgpu.BufferUnmap(staging.get());
@@ -332,7 +335,8 @@ Result<void> WebGpuDevice::State::dispatch(ComputePass pass, const Command& comm
 }
 
 Result<void> WebGpuDevice::State::submit(WebGpuOwned<CommandEncoder> encoder) {
-  const WebGpuOwned<CommandBuffer> commands{wgpu().CommandEncoderFinish(encoder.get(), nullptr), wgpu().CommandBufferRelease};
+  const WebGpuOwned<CommandBuffer> commands{wgpu().CommandEncoderFinish(encoder.get(), nullptr),
+                                            wgpu().CommandBufferRelease};
   const CommandBuffer raw = commands.get();
   wgpu().QueueSubmit(queue.get(), 1, &raw);
   stale = asked;
@@ -340,7 +344,8 @@ Result<void> WebGpuDevice::State::submit(WebGpuOwned<CommandEncoder> encoder) {
 }
 
 Result<void> WebGpuDevice::State::launch(std::span<const Command> commands, Keep& keep) {
-  WebGpuOwned<CommandEncoder> encoder{wgpu().DeviceCreateCommandEncoder(device.get(), nullptr), wgpu().CommandEncoderRelease};
+  WebGpuOwned<CommandEncoder> encoder{wgpu().DeviceCreateCommandEncoder(device.get(), nullptr),
+                                      wgpu().CommandEncoderRelease};
   const WebGpuOwned<ComputePass> pass{wgpu().CommandEncoderBeginComputePass(encoder.get(), nullptr),
                                       wgpu().ComputePassEncoderRelease};
   Result<void> dispatched;

@@ -18,9 +18,9 @@ Result<Functions> load(const std::string& place) {
   if (place.empty()) names = {"libwebgpu_wrapper.so"};
   auto library = DynamicLibrary::open(names);
   if (!library) {
-    return base::system_failure(place.empty() ? "libwebgpu_wrapper.so is not found"
-                                              : "there is no libwebgpu_wrapper.so in '" + place + "'",
-                                "take it from the npm package bun-webgpu-linux-x64 0.1.7 and set LEMMA_WEBGPU to its folder");
+    return base::system_failure(
+        place.empty() ? "libwebgpu_wrapper.so is not found" : "there is no libwebgpu_wrapper.so in '" + place + "'",
+        "take it from the npm package bun-webgpu-linux-x64 0.1.7 and set LEMMA_WEBGPU to its folder");
   }
   Functions wgpu{};
   library->bind(wgpu.CreateInstance, "wgpuCreateInstance");
@@ -125,12 +125,13 @@ Result<WebGpuAdapter> find_webgpu_adapter(const std::string& place) {
   callback.user1 = &answer;
   wgpu.InstanceRequestAdapter(out.instance.get(), &options, callback);
   LEMMA_TRY(const bool done, poll(kSecondsForAdapter, [&]() -> Result<bool> {
-    wgpu.InstanceProcessEvents(out.instance.get());
-    return answer.given;
-  }));
+              wgpu.InstanceProcessEvents(out.instance.get());
+              return answer.given;
+            }));
   if (!done || !answer.adapter) {
-    return base::system_failure("Dawn finds no device" + (answer.message.empty() ? "" : ": " + answer.message),
-                                "install a Vulkan driver; mesa-vulkan-drivers of version 23 or later has one for the processor");
+    return base::system_failure(
+        "Dawn finds no device" + (answer.message.empty() ? "" : ": " + answer.message),
+        "install a Vulkan driver; mesa-vulkan-drivers of version 23 or later has one for the processor");
   }
   out.adapter = {answer.adapter, wgpu.AdapterRelease};
   wgpu.AdapterGetLimits(answer.adapter, &out.limits);

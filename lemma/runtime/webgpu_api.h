@@ -1,5 +1,5 @@
-// The part of Dawn's C interface that is used, as in the npm package bun-webgpu-linux-x64 0.1.7, declared here since the
-// library comes without a header. Names are the standard's without the prefix WGPU or wgpu.
+// The part of Dawn's C interface that is used, as in the npm package bun-webgpu-linux-x64 0.1.7, declared here since
+// the library comes without a header. Names are the standard's without the prefix WGPU or wgpu.
 #pragma once
 
 #include <cstddef>
