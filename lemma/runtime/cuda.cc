@@ -64,7 +64,7 @@ Result<void> check(const Functions& cu, int code, const std::string& what) {
   const char *name = nullptr, *text = nullptr;
   cu.GetErrorName(code, &name);
   cu.GetErrorString(code, &text);
-  return base::system_failure("CUDA's " + what + " failed with " + (name ? name : std::to_string(code)) +
+  return base::system_failure("CUDA's " + what + " gave " + (name ? name : std::to_string(code)) +
                               (text ? std::string(": ") + text : ""));
 }
 
@@ -106,18 +106,18 @@ std::string architecture(int compute_capability) {
 }  // namespace
 
 void list_cuda(const DeviceOptions& options, DeviceList& list) {
+  const char* look_for_gpu = "see with nvidia-smi whether a GPU is there and its driver is loaded";
   const auto missing = [&](std::string reason, std::string mend) {
     list.missing.push_back({Api::Cuda, std::move(reason), std::move(mend)});
   };
   const auto cu = load();
   if (!cu) return missing(cu.error().message, "install NVIDIA's driver");
   int count = 0;
-  if (const auto code = check(*cu, cu->Init(0), "cuInit"); !code)
-    return missing(code.error().message, "is there a GPU?");
+  if (const auto code = check(*cu, cu->Init(0), "cuInit"); !code) return missing(code.error().message, look_for_gpu);
   if (const auto code = check(*cu, cu->DeviceGetCount(&count), "cuDeviceGetCount"); !code) {
-    return missing(code.error().message, "is there a GPU?");
+    return missing(code.error().message, look_for_gpu);
   }
-  if (count == 0) return missing("the driver is there, and knows no GPU", "is there a GPU?");
+  if (count == 0) return missing("the driver is there, and knows no GPU", look_for_gpu);
   if (const auto nvrtc = nvrtc_version(options.nvrtc); !nvrtc)
     return missing(nvrtc.error().message, nvrtc.error().suggestion);
   for (int i = 0; i < count; ++i) {

@@ -2,6 +2,8 @@
 #include "lemma/runtime/device.h"
 
 #include <mutex>
+#include <set>
+#include <string_view>
 #include <variant>
 
 #include "lemma/base/match.h"
@@ -52,7 +54,9 @@ Result<void> check_range(int64_t offset, int64_t bytes, int64_t size, const std:
 
 Result<void> check_source(const DeviceSource& source, const DeviceInfo& info) {
   if (source.texts.empty() || source.kernels.empty()) return base::invalid("there is no kernel to compile");
+  std::set<std::string_view> names;
   for (const KernelEntry& entry : source.kernels) {
+    if (!names.insert(entry.name).second) return base::invalid("two kernels are named " + entry.name);
     const std::string what = "kernel " + entry.name;
     if (entry.text < 0 || size_t(entry.text) >= source.texts.size()) {
       return base::invalid(what + " stands in text " + std::to_string(entry.text) + ", and there are " +

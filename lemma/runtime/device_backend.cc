@@ -48,9 +48,14 @@ Result<bool> poll(double limit_seconds, const std::function<Result<bool>()>& don
   for (;;) {
     LEMMA_TRY(const bool is_done, done());
     if (is_done) return true;
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > limit_seconds) return false;
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, std::chrono::microseconds(500));
+    const auto elapsed = std::chrono::steady_clock::now() - start;
+    if (std::chrono::duration<double>(elapsed).count() > limit_seconds) return false;
+    if (elapsed < std::chrono::microseconds(50)) {  // a sleep is no shorter
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(pause);
+      pause = std::min(pause * 2, std::chrono::microseconds(500));
+    }
   }
 }
 

@@ -215,6 +215,11 @@ TEST_P(Devices, SayThatMemoryIsOut) {
   EXPECT_NE(none.error().message.find("1125899906842624"), std::string::npos) << none.error().message;
   EXPECT_EQ(device->allocate(-1).error().message, "a buffer of -1 bytes was asked for");
   EXPECT_TRUE(device->allocate(1 << 20).ok());
+  if (is(Api::Cuda)) {  // some of it is always taken
+    const auto all = device->allocate(info.memory_bytes);
+    ASSERT_FALSE(all.ok());
+    EXPECT_NE(all.error().message.find("CUDA_ERROR_OUT_OF_MEMORY"), std::string::npos) << all.error().message;
+  }
 }
 
 TEST_P(Devices, SayWhatALaunchLacks) {
@@ -253,6 +258,9 @@ TEST_P(Devices, RefuseEntriesThatTheTextLacks) {
     EXPECT_EQ(device->compile(source, cache).error().message,
               "kernel transpose does not say how many threads its blocks have, which its text fixes");
   }
+  source = device_testing::kernels(GetParam());
+  source.kernels[1].name = "add";
+  EXPECT_EQ(device->compile(source, cache).error().message, "two kernels are named add");
   source = device_testing::kernels(GetParam());
   if (is(Api::Vulkan)) {  // names are not in GLSL, but the size of blocks is
     source.kernels[0].threads = 128;

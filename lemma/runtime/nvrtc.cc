@@ -57,7 +57,7 @@ Result<Functions> load(const std::string& place) {
 
 Result<void> check(const Functions& nvrtc, int code, const char* what) {
   if (code == 0) return {};
-  return base::system_failure("NVRTC's " + std::string(what) + " failed: " + nvrtc.GetErrorString(code));
+  return base::system_failure("NVRTC's " + std::string(what) + " gave " + nvrtc.GetErrorString(code));
 }
 
 std::string log_of(const Functions& nvrtc, Program program) {

@@ -60,7 +60,7 @@ base::Diagnostic failure(const std::string& what, int32_t code) {
                         : code == -6              ? ": out of host memory"
                         : code == -54             ? ": the block has too many threads"
                                                   : "";
-  return base::system_failure("OpenCL's " + what + " failed with code " + std::to_string(code) + meaning);
+  return base::system_failure("OpenCL's " + what + " gave code " + std::to_string(code) + meaning);
 }
 Result<void> check(int32_t code, const char* what) {
   if (code == 0) return {};

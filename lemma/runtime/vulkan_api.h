@@ -204,7 +204,7 @@ struct MemoryProperties {
   } heaps[16];
 };
 static_assert(sizeof(MemoryProperties) == 520);
-inline constexpr uint32_t kDeviceLocal = 1, kHostVisible = 2, kHostCoherent = 4;
+inline constexpr uint32_t kDeviceLocal = 1, kHostVisible = 2, kHostCoherent = 4, kHostCached = 8;
 struct MemoryRequirements {
   uint64_t bytes, alignment;
   uint32_t type_bits;
@@ -365,7 +365,7 @@ struct MessengerCreateInfo {
   MessageCallback callback;
   void* user;
 };
-inline constexpr uint32_t kWarning = 0x100, kError = 0x1000, kAllMessages = 7;
+inline constexpr uint32_t kWarning = 0x100, kError = 0x1000, kAboutUse = 2;
 
 using Nothing = const void*;  // allocation callbacks, never given
 

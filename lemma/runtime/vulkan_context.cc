@@ -46,7 +46,7 @@ Result<void> check_vulkan(int32_t code, const std::string& what) {
                         : code == -2 ? ": out of device memory"
                         : code == -4 ? ": the device is lost"
                                      : "";
-  return base::system_failure("Vulkan's " + what + " failed with code " + std::to_string(code) + meaning);
+  return base::system_failure("Vulkan's " + what + " gave code " + std::to_string(code) + meaning);
 }
 
 uint32_t VulkanInstance::on_message(uint32_t, uint32_t, const MessageData* data, void* user) {
@@ -67,7 +67,7 @@ Result<std::unique_ptr<VulkanInstance>> VulkanInstance::create(bool validate) {
   const char* extensions[] = {"VK_EXT_debug_utils"};
   MessengerCreateInfo messenger{};
   messenger.severities = kWarning | kError;
-  messenger.types = kAllMessages;
+  messenger.types = kAboutUse;
   messenger.callback = on_message;
   messenger.user = out.get();
   ApplicationInfo application{};
@@ -257,14 +257,19 @@ VulkanContext::~VulkanContext() {
   vk().DestroyDevice(device_, nullptr);
 }
 
-// A block with room for the buffer, made if need be.
-Result<size_t> VulkanContext::find_block(const MemoryRequirements& needs, bool host) {
-  const uint32_t wanted = host ? kHostVisible | kHostCoherent : kDeviceLocal;
+// The first of the allowed types that has all the wanted properties, or the number of types.
+uint32_t VulkanContext::find_type(uint32_t allowed, uint32_t wanted) const {
   uint32_t type = 0;
-  while (type < memory_.type_count &&
-         !((needs.type_bits >> type & 1) && (memory_.types[type].flags & wanted) == wanted)) {
+  while (type < memory_.type_count && !((allowed >> type & 1) && (memory_.types[type].flags & wanted) == wanted)) {
     ++type;
   }
+  return type;
+}
+
+// A block with room for the buffer, made if need be.
+Result<size_t> VulkanContext::find_block(const MemoryRequirements& needs, bool host) {
+  uint32_t type = find_type(needs.type_bits, host ? kHostVisible | kHostCoherent | kHostCached : kDeviceLocal);
+  if (host && type == memory_.type_count) type = find_type(needs.type_bits, kHostVisible | kHostCoherent);
   if (type == memory_.type_count) return base::system_failure("the Vulkan device has no memory for buffers");
   const auto aligned = [&](uint64_t at) { return (at + needs.alignment - 1) / needs.alignment * needs.alignment; };
   for (size_t i = 0; i < blocks_.size(); ++i) {

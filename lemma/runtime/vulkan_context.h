@@ -76,6 +76,7 @@ class VulkanContext {
     std::byte* mapped = nullptr;
   };
   VulkanContext() = default;
+  uint32_t find_type(uint32_t allowed, uint32_t wanted) const;
   base::Result<size_t> find_block(const vulkan::MemoryRequirements& needs, bool host);
 
   std::unique_ptr<VulkanInstance> instance_;
