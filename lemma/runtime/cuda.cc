@@ -207,6 +207,7 @@ Result<std::shared_ptr<void>> CudaDevice::compile(const DeviceSource& source, Ca
   const std::string arch = architecture(s.info.compute_capability);
   LEMMA_TRY(const std::string version, nvrtc_version(s.options.nvrtc));
   std::string flags = arch;
+  for (const char* option : kCudaOptions) flags += std::string(" ") + option;
   for (const std::string& flag : source.flags) flags += " " + flag;
   auto loaded = std::make_shared<Loaded>(Loaded{state_, &s.cu, s.context, {}, {}, {}});
   s.enter();

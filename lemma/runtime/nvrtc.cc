@@ -1,6 +1,7 @@
 #include "lemma/runtime/nvrtc.h"
 
 #include <filesystem>
+#include <iterator>
 
 #include "lemma/runtime/device_backend.h"
 
@@ -91,7 +92,8 @@ Result<CudaObject> compile_cuda(const std::string& source, const std::string& ar
     ~Destroy() { nvrtc.DestroyProgram(&program); }
   } const destroy{nvrtc, program};
   const std::string architecture = "--gpu-architecture=" + arch;
-  std::vector<const char*> options = {architecture.c_str(), "--std=c++20", "-default-device"};
+  std::vector<const char*> options = {architecture.c_str()};
+  options.insert(options.end(), std::begin(kCudaOptions), std::end(kCudaOptions));
   for (const std::string& flag : flags) options.push_back(flag.c_str());
   const int code = nvrtc.CompileProgram(program, int(options.size()), options.data());
   CudaObject out;

@@ -10,6 +10,9 @@
 
 namespace lemma::runtime {
 
+// Options of every compilation, besides the architecture.
+inline constexpr const char* kCudaOptions[] = {"--std=c++20", "-default-device"};
+
 struct CudaObject {
   std::vector<std::byte> cubin;
   std::string log;  // warnings, and what --ptxas-options=-v says

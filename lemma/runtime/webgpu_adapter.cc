@@ -115,8 +115,7 @@ Result<WebGpuAdapter> find_webgpu_adapter(const std::string& place) {
   WebGpuAdapter out;
   LEMMA_TRY(out.functions, load(place));
   const Functions& wgpu = out.functions;
-  const InstanceDescriptor descriptor{};
-  out.instance = {wgpu.CreateInstance(&descriptor), wgpu.InstanceRelease};
+  out.instance = {wgpu.CreateInstance(nullptr), wgpu.InstanceRelease};
   if (!out.instance) return base::system_failure("Dawn gives no instance");
   Answer answer;
   const RequestAdapterOptions options{};

@@ -50,12 +50,6 @@ struct Future {
 inline constexpr uint32_t kProcessEvents = 2;  // when callbacks come: in InstanceProcessEvents
 inline constexpr uint32_t kSpontaneous = 3;    // or any time
 
-struct InstanceDescriptor {
-  Chain* next = nullptr;
-  Chain* capabilities_next = nullptr;
-  uint32_t timed_wait = 0;
-  size_t timed_wait_count = 0;
-};
 struct RequestAdapterOptions {
   Chain* next = nullptr;
   uint32_t feature_level = 2;  // core
@@ -245,7 +239,7 @@ static_assert(sizeof(DeviceDescriptor) == 144 && sizeof(BindGroupLayoutEntry) ==
               sizeof(ComputePipelineDescriptor) == 80 && sizeof(AdapterInfo) == 96 && sizeof(CompilationMessage) == 64);
 
 struct Functions {
-  Instance (*CreateInstance)(const InstanceDescriptor*);
+  Instance (*CreateInstance)(const void* descriptor);
   void (*InstanceRelease)(Instance);
   void (*InstanceProcessEvents)(Instance);
   Future (*InstanceRequestAdapter)(Instance, const RequestAdapterOptions*, AdapterCallbackInfo);
