@@ -232,7 +232,11 @@ TEST(Cli, SaysWhatItIs) {
   EXPECT_EQ(w.run("--version").code, 0);
   EXPECT_TRUE(w.run("--version").out.starts_with("lemma 0."));
   EXPECT_NE(w.run("help run").out.find("--in"), std::string::npos);
-  EXPECT_NE(w.run("devices").out.find("host"), std::string::npos);
+  const std::string devices = w.run("devices").out, json = w.run("--json devices").out;
+  for (const char* name : {"host", "CUDA", "OpenCL", "Vulkan", "WebGPU"}) {
+    EXPECT_NE(devices.find(name), std::string::npos) << name << " in " << devices;
+    EXPECT_NE(json.find("\"" + std::string(name) + "\""), std::string::npos) << name << " in " << json;
+  }
   EXPECT_EQ(w.run("").code, 64);
 }
 

@@ -31,6 +31,8 @@ struct Environment {
   std::string cache_directory;  // $XDG_CACHE_HOME/lemma, else $HOME/.cache/lemma; empty if neither is set
   std::string search_path;      // $PATH
   std::string temporary;        // $TMPDIR, else /tmp
+  std::string nvrtc;            // $LEMMA_NVRTC: libnvrtc or its folder; else out/tools/nvrtc of the build's tree, if there
+  std::string webgpu;           // $LEMMA_WEBGPU: libwebgpu_wrapper.so or its folder; else out/tools/webgpu of it
   bool terminal = false;        // standard error is one
 };
 Environment read_environment();

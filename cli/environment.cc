@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "cli/command.h"
 
@@ -20,6 +22,18 @@ void on_interrupt(int) {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
+}
+
+// What $`name` says, else the folder that ./run test fills, if this program stands in the tree where it was built.
+std::string tool(const char* name, const char* folder) {
+  const std::string given = variable(name);
+  if (!given.empty()) return given;
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return "";
+  const fs::path made = program.parent_path().parent_path().parent_path() / "out" / "tools" / folder;
+  return fs::is_directory(made, error) ? made.string() : "";
 }
 
 }  // namespace
@@ -53,6 +67,8 @@ Environment read_environment() {
   out.search_path = variable("PATH");
   out.temporary = variable("TMPDIR");
   if (out.temporary.empty()) out.temporary = "/tmp";
+  out.nvrtc = tool("LEMMA_NVRTC", "nvrtc");
+  out.webgpu = tool("LEMMA_WEBGPU", "webgpu");
   out.terminal = isatty(2) == 1;
   return out;
 }

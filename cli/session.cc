@@ -36,6 +36,13 @@ runtime::CacheOptions cache_options(const Context& context, bool no_cache) {
   return out;
 }
 
+runtime::DeviceOptions device_options(const Context& context) {
+  runtime::DeviceOptions out;
+  out.nvrtc = context.environment.nvrtc;
+  out.webgpu = context.environment.webgpu;
+  return out;
+}
+
 runtime::CompilerOptions compiler_options(const Context& context, const ProgramOptions& options) {
   runtime::CompilerOptions out;
   out.compiler = options.compiler;

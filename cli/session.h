@@ -9,6 +9,7 @@
 #include "cli/arguments.h"
 #include "lemma/driver/compile.h"
 #include "lemma/runtime/cache.h"
+#include "lemma/runtime/device.h"
 #include "lemma/runtime/module.h"
 
 namespace lemma::cli {
@@ -24,6 +25,7 @@ base::Result<driver::Compiled> compile_program(const Context& context, const ten
 
 runtime::CacheOptions cache_options(const Context& context, bool no_cache = false);
 runtime::CompilerOptions compiler_options(const Context& context, const ProgramOptions& options);
+runtime::DeviceOptions device_options(const Context& context);
 
 // Compiles the C text for this machine. A System failure without a compiler is the caller's cue to interpret.
 struct Kernels {

@@ -5,6 +5,8 @@
 //   <directory>/v1/locks/<key>                                        held (flock) while a key is compiled or removed
 //   <directory>/v1/compilers/<hash>.json                              what is known of a compiler
 //
+// The names are those of kernels in C; a device's kernels are kept under the same two, their text and their object.
+//
 // An entry is believed only if its source, flags, compiler and target are the asked ones and the object's checksum
 // matches; else it is discarded and built anew. Locks are the kernel's, so they vanish with their process, and a killed
 // process leaves only a directory under building/ that the next builder of the key, or an eviction, removes. Where the

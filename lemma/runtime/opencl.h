@@ -1,0 +1,34 @@
+// Devices through the OpenCL loader (libOpenCL.so.1): any of its installed drivers, PoCL on a processor among them.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "lemma/runtime/device_backend.h"
+
+namespace lemma::runtime {
+
+class OpenClDevice {
+ public:
+  static base::Result<std::shared_ptr<OpenClDevice>> open(const DeviceInfo& info, const DeviceOptions& options);
+  ~OpenClDevice();
+  OpenClDevice(const OpenClDevice&) = delete;
+  OpenClDevice& operator=(const OpenClDevice&) = delete;
+
+  base::Result<std::shared_ptr<void>> compile(const DeviceSource& source, Cache& cache, const Notices& notices);
+  base::Result<std::shared_ptr<void>> allocate(int64_t bytes);
+  base::Result<void> write(void* memory, int64_t offset, std::span<const std::byte> from);
+  base::Result<void> read(void* memory, int64_t offset, std::span<std::byte> into);
+  base::Result<void> fill(void* memory, int64_t bytes, uint8_t value);
+  base::Result<void> launch(const Command& command, Keep& keep);
+  base::Result<bool> finished();
+  base::Result<double> time(std::span<const Command> commands, double limit, Keep& keep);
+
+ private:
+  struct State;
+  explicit OpenClDevice(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+  std::weak_ptr<OpenClDevice> self_;
+};
+
+}  // namespace lemma::runtime
