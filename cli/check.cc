@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "lemma/driver/on_device.h"
 #include "lemma/driver/work.h"
 #include "lemma/monoid/laws.h"
 #include "lemma/runtime/host.h"
@@ -29,6 +30,7 @@ struct Options {
   ProgramOptions program;
   DataOptions data;
   std::optional<double> tolerance;
+  std::string device;  // else the processor
   double most_operations = 1e9;
   int64_t points = 4096;
 };
@@ -142,8 +144,51 @@ Result<void> compare_with_simple_kernels(const Context& context, const Options& 
   return {};
 }
 
+// The device whose interface is named "cuda", "opencl", "vulkan" or "webgpu", optionally with ":index".
+Result<runtime::DeviceInfo> find_device(const Context& context, const std::string& name) {
+  const size_t colon = name.find(':');
+  const std::string interface = name.substr(0, colon);
+  const int index = colon == std::string::npos ? 0 : std::atoi(name.c_str() + colon + 1);
+  const runtime::DeviceList list = runtime::list_devices(device_options(context));
+  std::string there;
+  for (const runtime::DeviceInfo& d : list.devices) {
+    std::string own = runtime::api_name(d.api);
+    std::transform(own.begin(), own.end(), own.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+    if (own == interface && d.index == index) return d;
+    there += (there.empty() ? "" : ", ") + own + ":" + std::to_string(d.index);
+  }
+  return base::invalid("there is no device '" + name + "'", {}, there.empty() ? "see lemma devices" : "there are " + there);
+}
+
+// The same on a device: run from poisoned outputs, twice.
+Result<std::vector<Verdict>> run_on_device(const Context& context, const Options& options, const tensor::Graph& graph) {
+  LEMMA_TRY(const runtime::DeviceInfo info, find_device(context, options.device));
+  LEMMA_TRY(const driver::Arguments given, gather_arguments(graph, options.data));
+  LEMMA_TRY(const driver::Arguments arguments, driver::contiguous_inputs(given));
+  LEMMA_TRY(const driver::CompileOptions how, compile_options(options.program));
+  LEMMA_TRY(const driver::OnDevice program, driver::compile_for_device(graph, how, driver::device_options(info)));
+  for (const std::string& note : program.text.notes) notice(context, note);
+  LEMMA_TRY(runtime::Device device, runtime::Device::open(info, device_options(context)));
+  runtime::Cache cache(cache_options(context, options.program.no_cache));
+  LEMMA_TRY(const runtime::DeviceModule module, driver::load(device, program, cache));
+  LEMMA_TRY(driver::Call call, driver::prepare(program.compiled, arguments));
+  LEMMA_TRY(driver::Call second, driver::prepare(program.compiled, arguments));
+  driver::poison(second, 0x5a);
+  {
+    Progress progress(context, "running on " + info.name);
+    LEMMA_TRY_VOID(driver::launch(device, module, program, call));
+    LEMMA_TRY_VOID(driver::launch(device, module, program, second));
+  }
+  LEMMA_TRY(std::vector<Verdict> verdicts, compare_all(context, options, graph, arguments, program.compiled.program, call.outputs));
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    if (!scalar::is_float(verdicts[i].array.type)) verdicts[i].unwritten = first_difference(call.outputs[i].array, second.outputs[i].array);
+  }
+  return verdicts;
+}
+
 Result<std::vector<Verdict>> run_and_compare(const Context& context, const Options& options,
                                              const tensor::Graph& graph) {
+  if (!options.device.empty()) return run_on_device(context, options, graph);
   LEMMA_TRY(const driver::Arguments arguments, gather_arguments(graph, options.data));
   LEMMA_TRY(const driver::Compiled compiled, compile_program(context, graph, options.program));
   LEMMA_TRY(const Kernels kernels, load_kernels(context, compiled, options.program));
@@ -277,6 +322,7 @@ void add_check(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("check", "run a program's kernels and compare them with the f64 oracle");
   add_program_options(*command, options->program);
   add_data_options(*command, options->data);
+  command->add_option("--on", options->device, "a device instead of the processor: cuda, opencl, vulkan or webgpu, or cuda:1");
   command->add_option("--tolerance", options->tolerance, "of floats, times max(1, the largest value); else by type")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--whole-below", options->most_operations,

@@ -7,6 +7,7 @@
 
 #include "cli/report.h"
 #include "cli/session.h"
+#include "lemma/driver/on_device.h"
 #include "lemma/runtime/bytes.h"
 
 namespace lemma::cli {
@@ -15,14 +16,33 @@ namespace {
 struct Options {
   ProgramOptions program;
   std::string output;
+  std::string dialect = "c";
 };
+
+// C, or the language of a device; where it has a text for each kernel, one after another.
+base::Result<std::string> text_of(const Context& context, const Options& options, const tensor::Graph& graph) {
+  if (options.dialect == "c") {
+    LEMMA_TRY(const driver::Compiled compiled, compile_program(context, graph, options.program));
+    return compiled.c_source;
+  }
+  const emit::device::Dialect* dialect = emit::device::find_dialect(options.dialect);
+  if (!dialect) return base::invalid("there is no dialect '" + options.dialect + "'", {}, "c, cuda, opencl, metal, glsl or wgsl");
+  LEMMA_TRY(const driver::CompileOptions how, compile_options(options.program));
+  emit::device::DeviceOptions device;
+  device.dialect = dialect->id;
+  LEMMA_TRY(const driver::OnDevice program, driver::compile_for_device(graph, how, device));
+  std::string out = program.text.source;
+  for (const emit::device::DeviceKernel& k : program.text.kernels) out += k.source;
+  for (const std::string& note : program.text.notes) notice(context, note);
+  return out;
+}
 
 int emit(const Context& context, const Options& options) {
   const auto source = load_program(context, options.program);
   if (!source) return fail(context, source.error());
-  const auto compiled = compile_program(context, source->graph, options.program);
-  if (!compiled) return fail(context, compiled.error());
-  const std::string& text = compiled->c_source;
+  const auto made = text_of(context, options, source->graph);
+  if (!made) return fail(context, made.error());
+  const std::string& text = *made;
   if (!options.output.empty()) {
     const CleanSection section;
     const auto written = runtime::write_atomically(options.output, std::as_bytes(std::span(text)));
@@ -43,8 +63,9 @@ int emit(const Context& context, const Options& options) {
 
 void add_emit(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("emit", "print a program's C text");
+  CLI::App* command = app.add_subcommand("emit", "print a program's text in C or the language of a device");
   add_program_options(*command, options->program);
+  command->add_option("--dialect", options->dialect, "c, cuda, opencl, metal, glsl or wgsl");
   command->add_option("-o,--output", options->output, "a file, instead of standard output");
   command->callback([options, &context] { context.exit = emit(context, *options); });
 }

@@ -62,6 +62,7 @@ base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& option
   }
   stages.done("tile", [&] { return tile::print(out.program); });
 
+  if (options.target.device) return out;
   LEMMA_TRY(out.c_source, emit::emit_c(out.program, {.target = options.target}));
   stages.done("c", [&] { return out.c_source; });
   return out;

@@ -16,6 +16,7 @@ struct Target {
   int64_t l2_bytes = 512 << 10;       // a core's share
   std::string compiler_flags;         // what the C compiler needs to be told: "-mavx512f ..."
   int lanes() const { return vector_bytes / 4; }  // 32-bit lanes of a register
+  bool device = false;                // a GPU: the threads of a workgroup share a block
   bool operator==(const Target&) const = default;
 };
 

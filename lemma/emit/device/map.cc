@@ -1,0 +1,132 @@
+// Maps and copies: the points go round among the threads.
+#include <algorithm>
+
+#include "lemma/emit/device/statements.h"
+#include "lemma/view/formula.h"
+
+namespace lemma::emit::device {
+
+using scalar::Expr;
+using scalar::Kind;
+using scalar::Op;
+using tile::Access;
+using tile::Range;
+using tile::Store;
+using view::AtomKind;
+using view::Form;
+using view::Formula;
+
+namespace {
+
+// Why the points may not be visited at once; empty if they may.
+std::string hazard(const Text& text, const tile::Map& map) {
+  for (const Store& s : map.stores) {
+    const scalar::DType type = text.buffer(s.to.buffer).type;
+    if (scalar::bits(type) == 4) return "two elements of 4 bits share a byte";
+    if (s.combine && text.held.at(s.to.buffer) == Held::Slice) return "what it combines into lies in a slice";
+    if (s.combine && scalar::bits(type) != 32) return "elements that are not 32 bits wide cannot be combined at once";
+    for (const Access& r : map.reads) {
+      if (r.buffer == s.to.buffer && !(r.coords == s.to.coords)) return "it reads other elements of what it writes";
+    }
+  }
+  return {};
+}
+
+// The point along which memory runs, last: neighbouring threads then touch neighbouring elements.
+std::vector<Range> ordered(const Text& text, const tile::Map& map) {
+  std::vector<Range> points = map.points;
+  int best = 0;
+  size_t chosen = points.empty() ? 0 : points.size() - 1;
+  for (size_t i = 0; i < points.size(); ++i) {
+    int score = 0;
+    const auto add = [&](const Access& a, int weight) {
+      const auto split = text.offset(a.buffer, a.coords).split(points[i].var);
+      if (split && split->coefficient == Form(1)) score += weight;
+    };
+    for (const Store& s : map.stores) add(s.to, 2);
+    for (const Access& r : map.reads) add(r, 1);
+    if (score >= best) {
+      best = score;
+      chosen = i;
+    }
+  }
+  if (!points.empty()) std::rotate(points.begin() + ptrdiff_t(chosen), points.begin() + ptrdiff_t(chosen) + 1, points.end());
+  return points;
+}
+
+}  // namespace
+
+base::Result<void> write_map(Text& text, const tile::Map& map, Scope& outer, std::vector<std::string>& notes) {
+  const std::string why = hazard(text, map);
+  if (!why.empty()) notes.push_back((map.comment.empty() ? "a map" : map.comment) + ": on one thread, as " + why);
+  if (!map.comment.empty()) text.out.line("/* " + map.comment + " */");
+  Scope scope = outer;
+  const int opened = open_points(text, ordered(text, map), scope, !why.empty());
+  std::vector<Expr> inside, outside;
+  std::vector<const Access*> stores;
+  for (const Store& s : map.stores) {
+    inside.push_back(scalar::import(s.value, text.arena));
+    stores.push_back(&s.to);
+    outside.push_back(s.otherwise.valid() ? scalar::import(s.otherwise, text.arena) : Expr());
+  }
+  const auto write = [&](const std::vector<Expr>& roots, Scope& at) {
+    std::vector<Expr> valid;
+    for (Expr e : roots) if (e.valid()) valid.push_back(e);
+    const std::vector<std::string> values = text.values(valid, at);
+    size_t v = 0;
+    for (size_t i = 0; i < roots.size(); ++i) {
+      if (!roots[i].valid()) continue;
+      const Store& s = map.stores[i];
+      if (s.combine) text.combine(s.to, values[v++], roots[i].kind(), *s.combine, at, !why.empty());
+      else text.store(s.to, values[v++], roots[i].kind(), at);
+    }
+  };
+  const bool others = std::any_of(outside.begin(), outside.end(), [](Expr e) { return e.valid(); });
+  if (!map.where.is_always()) {
+    // What the condition reads is read first.
+    text.reads(map.reads, scope, needed(map.reads, {}, map.where));
+    text.test(text.condition(map.where, scope));
+  }
+  Scope within = scope;
+  text.reads(map.reads, within, needed(map.reads, inside, map.where, stores));
+  write(inside, within);
+  if (!map.where.is_always()) {
+    if (others) {
+      text.out.otherwise();
+      std::vector<Expr> valid;
+      for (Expr e : outside) if (e.valid()) valid.push_back(e);
+      Scope beyond = scope;
+      text.reads(map.reads, beyond, needed(map.reads, valid, map.where, stores));
+      write(outside, beyond);
+    }
+    text.out.close();
+  }
+  text.out.close(opened);
+  return {};
+}
+
+namespace {
+Formula inside(const Text& text, const Access& access) {
+  Formula out = access.guard;
+  const tile::Buffer& buffer = text.buffer(access.buffer);
+  for (size_t d = 0; d < access.coords.size(); ++d) out = out && Formula::within(access.coords[d], buffer.extents[d]);
+  return out;
+}
+}  // namespace
+
+base::Result<void> write_copy(Text& text, const tile::Copy& copy, Scope& scope, std::vector<std::string>& notes) {
+  tile::Map map;
+  map.points = copy.box;
+  map.where = inside(text, copy.to);
+  map.reads = {copy.from};
+  map.reads[0].guard = inside(text, copy.from);
+  const Kind from = scalar::kind_of(text.buffer(copy.from.buffer).type), to = scalar::kind_of(text.buffer(copy.to.buffer).type);
+  Expr value = scalar::cast(scalar::arg(text.arena, from, 0), to);
+  if (copy.fill.valid()) value = scalar::select(scalar::present(text.arena, 0), value, scalar::cast(scalar::import(copy.fill, text.arena), to));
+  Access target = copy.to;
+  target.guard = {};
+  map.stores.push_back({target, value, {}, std::nullopt});
+  return write_map(text, map, scope, notes);
+}
+
+}  // namespace lemma::emit::device

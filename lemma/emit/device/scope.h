@@ -1,0 +1,85 @@
+// Where a statement's text is being written: what variables are called, the reads made so far, known expressions.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lemma/emit/device/device.h"
+#include "lemma/emit/names.h"
+#include "lemma/emit/writer.h"
+#include "lemma/view/formula.h"
+
+namespace lemma::emit::device {
+
+struct Scope {
+  std::map<tile::Var, std::string> vars;
+  std::vector<std::string> reads, present;              // texts of Arg(r), Data(r) and Present(r)
+  std::vector<scalar::Kind> kinds;                      // of the reads
+  std::unordered_map<uint32_t, std::string> known;      // expressions already in a variable
+};
+
+// How a block-local buffer is held.
+enum class Held : uint8_t { Global, Shared, Slice };
+
+// One kernel's text under way.
+class Text {
+ public:
+  Text(const tile::Program& program, const DeviceOptions& options)
+      : program(program), options(options), dialect(device::dialect(options.dialect)), buffers(program.buffers) {}
+
+  const tile::Program& program;
+  const DeviceOptions& options;
+  const Dialect& dialect;
+  std::vector<tile::Buffer> buffers;                    // the program's, then those of expansions
+  scalar::Arena arena;                                  // for expressions made here
+  Writer out;
+  std::string prefix;                                   // of names that stand outside the kernel
+  std::map<int, std::string> buffer_names;              // of this kernel
+  std::map<int, Held> held;
+  std::map<int, view::Form> slice_offset;               // in words
+  std::map<int, std::string> size_names;                // those used so far
+  std::set<int> atomic_buffers;                         // whose words are exchanged between threads
+  int next = 0;
+
+  std::string fresh(const std::string& stem) { return stem + std::to_string(next++); }
+  const tile::Buffer& buffer(int b) const { return buffers[size_t(b)]; }
+  int add_shared(const std::string& name, scalar::DType type, int64_t count);  // workgroup memory of an expansion
+  std::string_view type(scalar::Kind kind) const { return type_name(dialect, kind); }
+  std::string_view index_type() const { return type(scalar::Kind::I64); }
+
+  std::string form(const view::Form& form, const Scope& scope);
+  std::string condition(const view::Formula& formula, const Scope& scope);
+  // Where an element lies in its buffer, in elements.
+  view::Form offset(int buffer, const std::vector<view::Form>& coords) const;
+  view::Form count(int buffer) const;                   // elements of a block-local buffer
+
+  // Writes what is needed for the roots; their texts. Functions are expanded.
+  std::vector<std::string> values(std::span<const scalar::Expr> roots, Scope& scope);
+  std::string value(scalar::Expr root, Scope& scope) { return values({&root, 1}, scope)[0]; }
+
+  // Makes the accesses; a read whose guard fails gives zero bits. `under`: only where this text holds.
+  void reads(const std::vector<tile::Access>& accesses, Scope& scope, const std::vector<bool>& which);
+  void store(const tile::Access& to, const std::string& value, scalar::Kind kind, Scope& scope);
+  void combine(const tile::Access& to, const std::string& value, scalar::Kind kind, scalar::Op op, Scope& scope, bool alone);
+  std::string load(int buffer, const std::string& at);  // as the buffer's kind
+
+  void define(std::string_view type, const std::string& name, const std::string& value) { out.line(fixed(dialect, type, name, value)); }
+  void declare(std::string_view type, const std::string& name, const std::string& value) { out.line(variable(dialect, type, name, value)); }
+  void loop(const std::string& var, const std::string& begin, const std::string& end, const std::string& step);
+  void test(const std::string& condition) { out.open("if (" + condition + ")"); }
+  void barrier();
+  int statements = 0;                                   // counted for the emulator's findings
+
+ private:
+  std::string operation(scalar::Expr e, const std::vector<std::string>& args);
+  std::string product(const std::vector<std::string>& factors) const;
+  void put(int buffer, const std::string& at, const std::string& value);
+  bool by_words(int buffer) const;
+  std::string element(int buffer, const std::string& i) const;
+  std::string infix_sign(const std::string& word) const;
+};
+
+}  // namespace lemma::emit::device

@@ -1,0 +1,25 @@
+// The statements of a block, each carried out by all threads of a workgroup together.
+#pragma once
+
+#include "lemma/emit/device/scope.h"
+
+namespace lemma::emit::device {
+
+// Writes the block; what cannot be said is an Unsupported failure. Notes say what one thread does alone, and why.
+base::Result<void> write_block(Text& text, const tile::Block& block, Scope& scope, std::vector<std::string>& notes);
+
+base::Result<void> write_map(Text& text, const tile::Map& map, Scope& scope, std::vector<std::string>& notes);
+base::Result<void> write_copy(Text& text, const tile::Copy& copy, Scope& scope, std::vector<std::string>& notes);
+base::Result<void> write_reduce(Text& text, const tile::Reduce& reduce, Scope& scope, std::vector<std::string>& notes);
+base::Result<void> write_scan(Text& text, const tile::Scan& scan, Scope& scope, std::vector<std::string>& notes);
+base::Result<void> write_gemm(Text& text, const tile::Gemm& gemm, Scope& scope, std::vector<std::string>& notes);
+
+// Opens loops in which the threads share the points among them, or one thread visits all; the number of scopes opened.
+int open_points(Text& text, const std::vector<tile::Range>& points, Scope& scope, bool alone);
+int open_loops(Text& text, const std::vector<tile::Range>& ranges, Scope& scope);
+
+// Which reads the roots, the condition and the coordinates of stores need, those that other reads need included.
+std::vector<bool> needed(const std::vector<tile::Access>& reads, std::span<const scalar::Expr> roots,
+                         const view::Formula& where, const std::vector<const tile::Access*>& stores = {});
+
+}  // namespace lemma::emit::device
