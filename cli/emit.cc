@@ -31,7 +31,7 @@ base::Result<std::string> text_of(const Context& context, const Options& options
   emit::device::DeviceOptions device;
   device.dialect = dialect->id;
   LEMMA_TRY(const driver::OnDevice program, driver::compile_for_device(graph, how, device));
-  std::string out = program.text.source;
+  std::string out = program.text.preamble + program.text.source;
   for (const emit::device::DeviceKernel& k : program.text.kernels) out += k.source;
   for (const std::string& note : program.text.notes) notice(context, note);
   return out;

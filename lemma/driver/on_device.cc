@@ -119,7 +119,7 @@ Result<runtime::DeviceModule> load(runtime::Device& device, const OnDevice& prog
                                    const runtime::Notices& notices) {
   runtime::DeviceSource source;
   const bool one = emit::device::dialect(dialect_of(device.info().api)).one_text;
-  if (one) source.texts.push_back(program.text.source);
+  if (one) source.texts.push_back(program.text.preamble + program.text.source);
   for (const emit::device::DeviceKernel& k : program.text.kernels) {
     runtime::KernelEntry entry;
     entry.name = k.name;

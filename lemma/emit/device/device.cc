@@ -286,6 +286,7 @@ base::Result<DeviceProgram> emit_device(const tile::Program& program, const Devi
     LEMMA_TRY(DeviceKernel kernel, writer.write(module, out.notes));
     out.kernels.push_back(std::move(kernel));
   }
+  if (d.id == DialectId::Cuda) out.preamble = std::string(cuda_prelude());
   if (d.one_text) out.source = std::string(prelude(d)) + module;
   return out;
 }

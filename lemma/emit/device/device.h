@@ -37,6 +37,7 @@ struct DeviceKernel {
 };
 
 struct DeviceProgram {
+  std::string preamble;                // what a device's compiler is given first (CUDA); the emulator has its own
   std::string source;                  // all kernels, where the dialect allows it
   std::vector<DeviceKernel> kernels;   // launched in order
   std::vector<std::string> notes;      // what runs on one thread, and why

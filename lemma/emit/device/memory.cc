@@ -248,7 +248,9 @@ void Text::combine(const Access& to, const std::string& value, Kind kind, Op op,
     const std::string& name = buffer_names.at(to.buffer);
     const std::string u(type(Kind::U32)), old = fresh("o"), seen = fresh("o"), place = name + "[" + at + "]";
     const bool wgsl = dialect.id == DialectId::Wgsl;
-    declare(u, old, wgsl ? "atomicLoad(&" + place + ")" : place);
+    // Read as the others write: atomically. An exchange of 0 for 0 changes nothing.
+    declare(u, old, wgsl ? "atomicLoad(&" + place + ")"
+                    : dialect.words ? "atomicCompSwap(" + place + ", 0u, 0u)" : "lm_atomic_compare(" + name + ", " + at + ", 0u, 0u)");
     out.open(wgsl ? "loop" : "for (;;)");
     const std::string current = fresh("c");
     define(type(own), current, own == Kind::F32 ? "lm_as_float(" + old + ")" : convert(dialect, type(own), old));

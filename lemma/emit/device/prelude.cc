@@ -1,7 +1,6 @@
 // The functions that emitted device text stands on. The C family shares one text, in which $ names stand for what its
 // members call differently.
 #include "lemma/emit/device/dialect.h"
-#include "lemma/emit/prelude_cuda.h"
 
 #include <string>
 #include <vector>
@@ -206,7 +205,7 @@ std::string prelude(const Dialect& d) {
   // Longer names first: $u64 before $u.
   const Pairs names{{"$floorf", cuda ? "floorf" : "floor"}, {"$fn", cuda ? "LM_DEVICE" : d.id == DialectId::Metal ? "inline" : ""},
                     {"$u32", u32}, {"$u64", u64}, {"$i32", "int"}, {"$i64", i64}, {"$ul", cuda ? "ull" : "ul"}, {"$l", cuda ? "ll" : "l"}};
-  std::string out(cuda ? std::string(cuda_prelude()) + std::string(kCudaHead) : std::string(d.id == DialectId::Metal ? kMetalHead : kOpenClHead));
+  std::string out(cuda ? kCudaHead : d.id == DialectId::Metal ? kMetalHead : kOpenClHead);
   const auto add = [&](std::string_view text, Pairs more) {
     more.insert(more.begin(), names.begin(), names.end());
     out += filled(text, more);
