@@ -157,7 +157,10 @@ base::Result<void> lower_rows(Context& context, const schedule::Group& group) {
     const bool along = i + 1 == grid.size() && memory_runs_along(context, group, l);
     if (inner && along) size = size_max(context, size, context.constant(kMinimumRun));
     // The threads of a workgroup share a row, or have a point each where neighbours lie side by side.
-    if (context.target.device && group.tiles.rows == 0) size = context.constant(i + 1 == grid.size() && (along || !inner) ? kMinimumRun : 1);
+    if (context.target.device && group.tiles.rows == 0) {
+      tiles[size_t(l)] = Form(i + 1 == grid.size() && (along || !inner) ? kMinimumRun : 1);
+      continue;
+    }
     size = size_min(context, extent, size);
     tiles[size_t(l)] = context.define_size(group.name + "." + group.loops[size_t(l)].name + ".tile", size);
     left = size_max(context, context.constant(1), size_floor_div(context, left, size));

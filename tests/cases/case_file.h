@@ -18,6 +18,7 @@
 
 #include "lemma/base/result.h"
 #include "lemma/tensor/graph.h"
+#include "tests/support/programs.h"
 
 namespace lemma::cases {
 
@@ -52,6 +53,10 @@ base::Result<CaseFile> parse_case(const std::string& path, const std::string& te
 // arithmetic, comparisons, and, or, not, select(c, a, b), pick(a, b, ...) (by flat), pow, inf, nan, f32(x), and the hashes
 // U(seed) in [-1, 1), a multiple of 2^-23, and I(seed, high) in 0 .. high-1, at flat or at a second (third) argument.
 base::Result<std::vector<double>> generate(const std::string& expression, const std::vector<int64_t>& extents);
+
+// The case files of a folder, relative to it, sorted.
+std::vector<std::string> case_paths(const std::string& folder);
+base::Result<testing_support::NamedValues> inputs_of(const tensor::Graph& graph, const CaseRun& run);
 
 // What a result does not fulfil, or "". `relative` bounds errors against the size of what was summed.
 std::string unmet(const Expectation& expectation, const std::vector<int64_t>& shape, const std::vector<double>& values,

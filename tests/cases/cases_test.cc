@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 
 #include "lemma/runtime/host.h"
@@ -21,30 +20,10 @@ namespace {
 using testing_support::NamedValues;
 using testing_support::Runner;
 
-std::vector<std::string> case_paths() {
-  std::vector<std::string> paths;
-  const std::filesystem::path root = std::filesystem::path(LEMMA_SOURCE_DIR) / "tests" / "cases";
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-    if (entry.path().extension() == ".lemma") paths.push_back(std::filesystem::relative(entry.path(), root));
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
 std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
   std::string name = info.param.substr(0, info.param.rfind('.'));
   std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
-}
-
-base::Result<NamedValues> inputs_of(const tensor::Graph& graph, const CaseRun& run) {
-  NamedValues inputs = testing_support::declared_inputs(graph, run.sizes);
-  for (auto& [name, values] : inputs) {
-    const auto found = run.inputs.find(name);
-    if (found == run.inputs.end()) return base::invalid("the case gives no values to input `" + name + "`");
-    LEMMA_TRY(values.data, generate(found->second, values.extents));
-  }
-  return inputs;
 }
 
 class Case : public ::testing::TestWithParam<std::string> {
@@ -133,7 +112,7 @@ TEST_P(Case, CompiledGivesWhatTheOracleGives) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Case, ::testing::ValuesIn(case_paths()), test_name);
+INSTANTIATE_TEST_SUITE_P(All, Case, ::testing::ValuesIn(case_paths(std::string(LEMMA_SOURCE_DIR) + "/tests/cases")), test_name);
 
 }  // namespace
 }  // namespace lemma::cases

@@ -153,6 +153,11 @@ std::string Text::operation(Expr e, const std::vector<std::string>& a) {
     default: break;
   }
   if (from == Kind::Bool) return a.size() == 1 ? (e.is(Op::Not) ? "(!" + a[0] + ")" : a[0]) : bool_operation(e.op(), a[0], a[1]);
+  // x != x asks for nan, which some compilers take for false.
+  if (scalar::is_float(from) && (e.is(Op::Ne) || e.is(Op::Eq)) && e.arg(0) == e.arg(1)) {
+    const std::string nan = "lm_is_nan_" + suffix(dialect, from) + "(" + a[0] + ")";
+    return e.is(Op::Ne) ? nan : "(!" + nan + ")";
+  }
   switch (e.op()) {
     case Op::Eq: return infix(a[0], "==", a[1]);
     case Op::Ne: return infix(a[0], "!=", a[1]);
