@@ -119,25 +119,45 @@ std::optional<Conversion> within_warps(const Layout& source, const Layout& targe
   return std::nullopt;
 }
 
-// Pieces one after the other, each dense with one dimension fastest; the best of the swizzles derived for each.
+// Wavefronts of all accesses without conflicts.
+int64_t least_wavefronts(const Layout& distribution, int width, int element_bits) {
+  const int64_t lane_bits = std::max(width * element_bits, bank_bits), lanes = count(distribution, Axis::Lane);
+  const int64_t phases = std::max<int64_t>(1, lanes * lane_bits / line_bits);
+  return count(distribution) / lanes / width * phases;
+}
+
+// The best of the swizzles derived for a plain memory layout, over all widths of accesses, the widest first: narrow
+// ones swizzle in finer chunks.
+base::Result<void> improve(std::optional<Conversion>& best, const Layout& plain, const Layout& source,
+                           const Layout& target, int element_bits) {
+  LEMMA_TRY(const VectorAccess write, vector_access(source, plain, max_access_bits / element_bits));
+  LEMMA_TRY(const VectorAccess read, vector_access(target, plain, max_access_bits / element_bits));
+  for (int w = write.width; w > 0; w /= 2) {
+    for (int r = read.width; r > 0; r /= 2) {
+      const int64_t least = least_wavefronts(source, w, element_bits) + least_wavefronts(target, r, element_bits);
+      if (best && best->wavefronts <= least) continue;
+      LEMMA_TRY(const DerivedSwizzle found, derive_swizzle(plain, {{source, w}, {target, r}}, element_bits));
+      if (best && best->wavefronts <= found.taken) continue;
+      best.emplace();
+      best->kind = ConversionKind::Shared;
+      best->memory = found.memory;
+      best->write_width = w;
+      best->read_width = r;
+      best->wavefronts = found.taken;
+      best->least = found.least;
+    }
+  }
+  return {};
+}
+
+// Pieces one after the other, each dense with one of the dimensions fastest.
 base::Result<Conversion> through_memory(const Layout& source, const Layout& target, int element_bits) {
   std::optional<Conversion> best;
   for (size_t fastest = source.shape.size(); fastest-- > 0;) {
     std::vector<int> order = descending(source.shape.size());
     std::stable_partition(order.begin(), order.end(), [&](int d) { return d == int(fastest); });
     LEMMA_TRY(const Layout plain, piecewise(source.shape, order));
-    LEMMA_TRY(const VectorAccess write, vector_access(source, plain, max_access_bits / element_bits));
-    LEMMA_TRY(const VectorAccess read, vector_access(target, plain, max_access_bits / element_bits));
-    LEMMA_TRY(const DerivedSwizzle found,
-              derive_swizzle(plain, {{source, write.width}, {target, read.width}}, element_bits));
-    if (best && best->wavefronts <= found.taken) continue;
-    best.emplace();
-    best->kind = ConversionKind::Shared;
-    best->memory = found.memory;
-    best->write_width = write.width;
-    best->read_width = read.width;
-    best->wavefronts = found.taken;
-    best->least = found.least;
+    LEMMA_TRY_VOID(improve(best, plain, source, target, element_bits));
   }
   return *std::move(best);
 }
