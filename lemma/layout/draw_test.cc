@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "lemma/layout/fragment.h"
 #include "lemma/layout/memory.h"
 #include "lemma/layout/text.h"
@@ -46,6 +49,28 @@ TEST(Draw, Svg) {
   EXPECT_EQ(occurrences(memory, "<title>offset 72, bank 4</title>"), 1);
   EXPECT_EQ(occurrences(memory, "<g>"), occurrences(memory, "</g>"));
   EXPECT_FALSE(draw_svg(*row_major({8, 8}), {12, 1 << 16}).ok());
+}
+
+// Every block of docs/layouts.md is a layout, and the drawing under it, if there is one, is its own.
+TEST(Draw, WhatTheDocumentShows) {
+  std::ifstream file(LEMMA_SOURCE_DIR "/docs/layouts.md");
+  ASSERT_TRUE(file.good());
+  std::stringstream all;
+  all << file.rdbuf();
+  const std::string text = all.str(), open = "```layout\n";
+  int layouts = 0, drawings = 0;
+  for (size_t i = text.find(open); i != std::string::npos; i = text.find(open, i + 1)) {
+    const size_t begin = i + open.size(), line = text.find('\n', begin), end = text.find("```\n", begin);
+    const std::string written = text.substr(begin, line - begin), drawn = text.substr(line + 1, end - line - 1);
+    const base::Result<Layout> layout = parse(written);
+    ASSERT_TRUE(layout.ok()) << written << ": " << layout.error().message;
+    ++layouts;
+    if (drawn.empty()) continue;
+    EXPECT_EQ(*draw_text(*layout), drawn);
+    ++drawings;
+  }
+  EXPECT_EQ(layouts, 5);
+  EXPECT_EQ(drawings, 3);
 }
 
 }  // namespace
