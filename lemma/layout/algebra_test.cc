@@ -217,6 +217,9 @@ TEST(Algebra, ProductAndDivide) {
       EXPECT_EQ(*product(outer, *other), *both);
     }
   }
+  // A multiple of an odd side that is even is no product, even where no step tells.
+  EXPECT_FALSE(divide(*parse("layout [12] lane 0"), *parse("layout [3] lane 0")));
+  EXPECT_FALSE(divide(*parse("layout [12] lane 0 0"), *parse("layout [3] lane 0")));
   EXPECT_GT(made, 200);
   EXPECT_GT(refused, 30);
   EXPECT_GT(undivided, 100);

@@ -69,7 +69,8 @@ class Ranks {
   std::array<std::vector<Part>, 3> parts_;  // by register, lane and warp
 };
 
-// Wavefronts of lanes that touch these words.
+// Wavefronts of lanes whose accesses begin at these words. They are aligned, so what collides in the first word
+// collides alike in the others.
 int64_t phase(std::vector<int64_t>& words) {
   std::sort(words.begin(), words.end());
   words.erase(std::unique(words.begin(), words.end()), words.end());
@@ -96,7 +97,7 @@ base::Result<Wavefronts> count_wavefronts(const Layout& memory, const Access& ac
   const int64_t lanes = count(distribution, Axis::Lane), warps = count(distribution, Axis::Warp);
   if (lanes > 32) return base::unsupported("warps of " + std::to_string(lanes) + " lanes, expected at most 32");
   const int64_t lane_bits = std::max(access.width * element_bits, bank_bits);
-  const int64_t words = lane_bits / bank_bits, together = line_bits / lane_bits;
+  const int64_t together = line_bits / lane_bits;
   const Ranks offsets(related);
   const std::vector<int64_t> registers = first_registers(distribution, vector);
   std::vector<int64_t> touched;
@@ -107,8 +108,7 @@ base::Result<Wavefronts> count_wavefronts(const Layout& memory, const Access& ac
       for (int64_t begin = 0; begin < lanes; begin += together, ++phases) {
         touched.clear();
         for (int64_t lane = begin; lane < std::min(lanes, begin + together); ++lane) {
-          const int64_t first = offsets.at(r, lane, warp) / access.width * access.width * element_bits / bank_bits;
-          for (int64_t w = 0; w < words; ++w) touched.push_back(first + w);
+          touched.push_back(offsets.at(r, lane, warp) / access.width * access.width * element_bits / bank_bits);
         }
         taken += phase(touched);
       }

@@ -58,7 +58,6 @@ std::optional<std::vector<int>> match_odd(const Layout& source, const Layout& ta
 // its highest.
 bool same_numbers(const Layout& source, const Layout& target, const std::vector<int>& odd) {
   std::vector<Digit> first = source[Axis::Register];
-  if (first.size() < target[Axis::Register].size()) return false;
   first.resize(target[Axis::Register].size());
   for (size_t i = 0; i < odd.size(); ++i) {
     if (odd[i] != int(i)) return false;

@@ -1,6 +1,8 @@
 // From one distribution of a tile to another: nothing to do, other registers, shuffles within warps, or shared memory.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "lemma/layout/swizzle.h"
@@ -24,8 +26,9 @@ struct Chosen {
   bool operator==(const Chosen&) const = default;
 };
 
-// One instruction of a warp: each lane sends one register and receives into one. Registers are masks of the *bit* digits
-// of the register index: `send` of the source, asked of the sender; `receive` of the target, asked of the receiver.
+// One instruction of a warp: each lane sends one register and receives into one. Registers are masks of the *bit*
+// digits of the register index: `send` of the source, asked of the sender; `receive` of the target, asked of the
+// receiver.
 struct Exchange {
   Chosen lane;  // whom a lane receives from
   Chosen send;
@@ -58,6 +61,12 @@ struct ConvertOptions {
 // Both are surjective distributions of one tile over the same lanes and warps, and the target's registers are not
 // redundant (algebra.h: drop_register_broadcasts).
 base::Result<Conversion> convert(const Layout& source, const Layout& target, const ConvertOptions& options = {});
+
+// What a conversion does, a line for each exchange:
+//     shuffles: 2 registers at a time
+//       register 4 ^ lane(8,0,0,0,0) <- register 0 ^ lane(4,0,0,0,0) of lane ^ 1
+// Here a lane with bit 0 set receives into register 4 ^ 8; the register sent is told of the sender's lane.
+std::string print(const Conversion& conversion);
 
 // The register index whose bit digits are `bits` and whose odd digits are `odds`, lowest first.
 int64_t register_index(const Layout& layout, uint64_t bits, const std::vector<int32_t>& odds);

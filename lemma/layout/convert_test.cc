@@ -74,12 +74,12 @@ void exchange(Block& from, Block& to, const Conversion& plan, const Exchange& e)
 }
 
 // Plans within warps are carried out; plans through memory must be accesses of a layout that holds every element once.
-void carry_out(const Layout& source, const Layout& target, const Conversion& plan) {
+void carry_out(const Layout& source, const Layout& target, const Conversion& plan, int element_bits = 32) {
   if (plan.kind == ConversionKind::Shared) {
     EXPECT_TRUE(is_injective(plan.memory) && is_surjective(plan.memory));
     EXPECT_EQ(plan.memory.shape, source.shape);
-    const Wavefronts write = *count_wavefronts(plan.memory, {source, plan.write_width}, 32);
-    const Wavefronts read = *count_wavefronts(plan.memory, {target, plan.read_width}, 32);
+    const Wavefronts write = *count_wavefronts(plan.memory, {source, plan.write_width}, element_bits);
+    const Wavefronts read = *count_wavefronts(plan.memory, {target, plan.read_width}, element_bits);
     EXPECT_EQ(plan.wavefronts, write.taken + read.taken);
     EXPECT_EQ(plan.least, write.least + read.least);
     return;
@@ -260,6 +260,37 @@ TEST(Convert, KnownPairs) {
   EXPECT_EQ(shared.write_width, 8);
   EXPECT_EQ(shared.read_width, 2);
   EXPECT_EQ(shared.wavefronts, shared.least);
+}
+
+// Rows to columns of bf16: accesses of 16 bytes would swizzle in chunks too coarse for the columns; those of 8 do not.
+TEST(Convert, ChoosesWidthsByWavefronts) {
+  const Layout rows = *blocked({128, 256}, {{1, 8}, {1, 32}, {8, 1}, {1, 0}});
+  const Layout down = *blocked({128, 256}, {{8, 1}, {16, 2}, {1, 8}, {0, 1}});
+  const Conversion plan = *convert(rows, down, {16});
+  EXPECT_EQ(plan.kind, ConversionKind::Shared);
+  EXPECT_EQ(plan.wavefronts, plan.least);
+  EXPECT_EQ(plan.wavefronts, 128 * 256 / 2 / 32 + 128 * 256 / 32);  // rows in full lines, columns an element a lane
+  carry_out(rows, down, plan, 16);
+}
+
+TEST(Convert, Prints) {
+  const auto text = [](const char* source, const char* target) {
+    return print(*convert(*parse(source), *parse(target), {32}));
+  };
+  EXPECT_EQ(text("layout [4] lane (1..2)", "layout [4] lane (1..2)"), "same\n");
+  EXPECT_EQ(text("layout [8] register (1) (2) lane (4)", "layout [8] register (2) (1) lane (4)"),
+            "registers: 1 register at a time\n"
+            "  register 0 <- register 0\n  register 1 <- register 2\n"
+            "  register 2 <- register 1\n  register 3 <- register 3\n");
+  // A register bit changes places with a lane bit.
+  EXPECT_EQ(text("layout [4] register (1) lane (2)", "layout [4] register (2) lane (1)"),
+            "shuffles: 1 register at a time\n"
+            "  register 0 ^ lane(1) <- register 0 ^ lane(1)\n"
+            "  register 1 ^ lane(1) <- register 1 ^ lane(1) of lane ^ 1\n");
+  EXPECT_EQ(text("layout [4] lane (1) (2)", "layout [4] lane (2) (1)"),
+            "shuffles: 1 register at a time\n  register 0 <- register 0 of lane 0 ^ lane(2,1)\n");
+  EXPECT_EQ(text("layout [4] lane (1) warp (2)", "layout [4] lane (2) warp (1)"),
+            "shared: write 1 and read 1 elements at a time, 4 wavefronts of 4\n  layout [4] offset (1) (2)\n");
 }
 
 TEST(Convert, Refuses) {
