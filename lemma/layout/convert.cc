@@ -125,8 +125,22 @@ int64_t least_wavefronts(const Layout& distribution, int width, int element_bits
   return count(distribution) / lanes / width * phases;
 }
 
-// The best of the swizzles derived for a plain memory layout, over all widths of accesses, the widest first: narrow
-// ones swizzle in finer chunks.
+// A plain layout swizzled for a write and a read, or as it is where its first 128 bytes are no bits.
+base::Result<DerivedSwizzle> swizzle_for(const Layout& plain, const std::vector<Access>& accesses, int element_bits) {
+  base::Result<DerivedSwizzle> found = derive_swizzle(plain, accesses, element_bits);
+  if (found.ok() || found.error().failure != base::Failure::Unsupported) return found;
+  DerivedSwizzle out;
+  out.memory = plain;
+  out.proven = false;
+  for (const Access& access : accesses) {
+    LEMMA_TRY(const Wavefronts counted, count_wavefronts(plain, access, element_bits));
+    out.taken += counted.taken;
+    out.least += counted.least;
+  }
+  return out;
+}
+
+// The best over all widths of accesses, the widest first: narrow ones swizzle in finer chunks.
 base::Result<void> improve(std::optional<Conversion>& best, const Layout& plain, const Layout& source,
                            const Layout& target, int element_bits) {
   LEMMA_TRY(const VectorAccess write, vector_access(source, plain, max_access_bits / element_bits));
@@ -135,11 +149,11 @@ base::Result<void> improve(std::optional<Conversion>& best, const Layout& plain,
     for (int r = read.width; r > 0; r /= 2) {
       const int64_t least = least_wavefronts(source, w, element_bits) + least_wavefronts(target, r, element_bits);
       if (best && best->wavefronts <= least) continue;
-      LEMMA_TRY(const DerivedSwizzle found, derive_swizzle(plain, {{source, w}, {target, r}}, element_bits));
+      LEMMA_TRY(DerivedSwizzle found, swizzle_for(plain, {{source, w}, {target, r}}, element_bits));
       if (best && best->wavefronts <= found.taken) continue;
       best.emplace();
       best->kind = ConversionKind::Shared;
-      best->memory = found.memory;
+      best->memory = std::move(found.memory);
       best->write_width = w;
       best->read_width = r;
       best->wavefronts = found.taken;
