@@ -77,7 +77,8 @@ std::optional<Layout> divide(const Layout& layout, const Layout& prefix) {
     out.shape.push_back(layout.shape[d] / prefix.shape[d]);
   }
   for (Axis axis : axes) {
-    const std::vector<Digit>&whole = layout[axis], &first = prefix[axis];
+    const std::vector<Digit>& whole = layout[axis];
+    const std::vector<Digit>& first = prefix[axis];
     if (first.size() > whole.size() || !std::equal(first.begin(), first.end(), whole.begin())) return std::nullopt;
     for (size_t i = first.size(); i < whole.size(); ++i) {
       Digit digit = whole[i];

@@ -74,7 +74,8 @@ ThreadColumns thread_columns(const Layout& layout, size_t skipped) {
 // How many low register bits both share, up to those of one machine register.
 size_t shared_low_bits(const Layout& source, const Layout& target, int element_bits) {
   const size_t most = element_bits < 32 ? size_t(bits_of(32 / element_bits)) : 0;
-  const std::vector<Digit>&a = source[Axis::Register], &b = target[Axis::Register];
+  const std::vector<Digit>& a = source[Axis::Register];
+  const std::vector<Digit>& b = target[Axis::Register];
   size_t n = 0;
   while (n < most && n < a.size() && n < b.size() && a[n].radix == 2 && a[n] == b[n]) ++n;
   return n;

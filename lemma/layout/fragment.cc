@@ -1,5 +1,6 @@
 #include "lemma/layout/fragment.h"
 
+#include <algorithm>
 #include <string>
 
 #include "lemma/layout/digits.h"
@@ -93,13 +94,15 @@ Layout simdgroup_matrix() {
 
 base::Result<Layout> matrix_rows(const Layout& fragment, int element_bits, Rows rows) {
   LEMMA_TRY_VOID(check_element_bits(element_bits));
-  const std::vector<Digit>&registers = fragment[Axis::Register], &lanes = fragment[Axis::Lane];
+  const std::vector<Digit>& registers = fragment[Axis::Register];
+  const std::vector<Digit>& lanes = fragment[Axis::Lane];
   if (element_bits > 32 || (rows == Rows::Transposed && element_bits != 16)) {
     return base::unsupported("matrix loads of elements of " + std::to_string(element_bits) + " bits, expected " +
                              (rows == Rows::Transposed ? "16" : "at most 32"));
   }
   const size_t packed = size_t(bits_of(32 / element_bits));
-  if (lanes.size() != 5 || registers.size() < packed) {
+  const auto is_bit = [](const Digit& digit) { return digit.radix == 2; };
+  if (lanes.size() != 5 || !std::all_of(lanes.begin(), lanes.end(), is_bit) || registers.size() < packed) {
     return base::unsupported("matrix loads need 32 lanes that hold 32 bits each", {},
                              "use a matrix instruction's fragment");
   }
@@ -107,7 +110,8 @@ base::Result<Layout> matrix_rows(const Layout& fragment, int element_bits, Rows 
   Layout out;
   out.shape = fragment.shape;
   out[Axis::Warp] = fragment[Axis::Warp];
-  std::vector<Digit>&run = out[Axis::Register], &addresses = out[Axis::Lane];
+  std::vector<Digit>& run = out[Axis::Register];
+  std::vector<Digit>& addresses = out[Axis::Lane];
   if (rows == Rows::Plain) {
     run = within;
     run.insert(run.end(), lanes.begin(), lanes.begin() + 2);
