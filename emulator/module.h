@@ -44,4 +44,7 @@ class Module {
 // The headers that CUDA text is compiled after, as one text without includes.
 std::string_view cuda_headers();
 
+// What stands before Metal text, behind those.
+std::string_view metal_header();
+
 }  // namespace lemma::emulator

@@ -32,6 +32,8 @@ runtime::DeviceOptions device_options() {
   return out;
 }
 
+bool is_text(Place place) { return place == Place::CudaText || place == Place::MetalText; }
+
 const runtime::DeviceInfo* find(Place place) {
   static const runtime::DeviceList list = runtime::list_devices(device_options());
   for (const runtime::DeviceInfo& d : list.devices) {
@@ -54,7 +56,7 @@ Result<driver::Arguments> arguments_of(const tensor::Graph& graph, const std::ve
 // A call's buffers as the emulator takes them.
 class Memory {
  public:
-  Memory(const tile::Program& program, const driver::DeviceCall& plan, const driver::Call& call) : program_(program) {
+  Memory(const tile::Program& program, const driver::DeviceCall& plan, const driver::Call& call, bool metal) : program_(program), metal_(metal) {
     size_t parameter = 0;
     for (size_t b = 0; b < program.buffers.size(); ++b) {
       if (plan.bytes[b] == 0) continue;
@@ -85,7 +87,10 @@ class Memory {
     }
     std::vector<std::byte> slices(size_t(4 * l.slice_words), std::byte{0xff});
     if (l.slice_words > 0) launch.buffers.push_back({"slices", slices.data(), int64_t(slices.size()), false});
-    for (int64_t s : l.scalars) launch.scalars.push_back(emulator::integer(s));
+    // Metal takes its sizes from memory.
+    std::vector<int64_t> sizes = l.scalars;
+    if (metal_ && !sizes.empty()) launch.buffers.push_back({"sizes", sizes.data(), int64_t(8 * sizes.size()), true});
+    else for (int64_t s : sizes) launch.scalars.push_back(emulator::integer(s));
     LEMMA_TRY(const emulator::Report report, module.run(launch));
     if (!report.findings.empty()) return base::invalid(report.findings[0].message);
     for (size_t i = 0; i < l.buffers.size(); ++i) buffers_[l.buffers[i]].written |= kernel.written[i];
@@ -107,37 +112,43 @@ class Memory {
     int parameter = -1;
   };
   const tile::Program& program_;
+  const bool metal_;
   std::map<int, Buffer> buffers_;
 };
 
 }  // namespace
 
-const char* name(Place place) { return place == Place::CudaText ? "CudaText" : runtime::api_name(api_of(place)); }
+const char* name(Place place) {
+  if (is_text(place)) return place == Place::CudaText ? "CudaText" : "MetalText";
+  return runtime::api_name(api_of(place));
+}
 
-bool is_here(Place place) { return place == Place::CudaText || find(place); }
+bool is_here(Place place) { return is_text(place) || find(place); }
 
 struct DeviceRunner::State {
   driver::OnDevice program;
   std::optional<runtime::Device> device;
   std::optional<runtime::DeviceModule> module;
   std::optional<emulator::Module> text;
+  bool metal = false;
 };
 
 Result<DeviceRunner> DeviceRunner::make(const tensor::Graph& graph, const driver::CompileOptions& options, Place place) {
   auto state = std::make_shared<State>();
   emit::device::DeviceOptions how;
-  if (place == Place::CudaText) {
-    how.dialect = emit::device::DialectId::Cuda;
+  if (is_text(place)) {
+    how.dialect = place == Place::CudaText ? emit::device::DialectId::Cuda : emit::device::DialectId::Metal;
     how.threads = 64;
     how.max_buffers = 64;
   } else {
     how = driver::device_options(*find(place));
   }
+  state->metal = place == Place::MetalText;
   LEMMA_TRY(state->program, driver::compile_for_device(graph, options, how));
   runtime::Cache cache{runtime::CacheOptions{}};
-  if (place == Place::CudaText) {
+  if (is_text(place)) {
     LEMMA_TRY(const runtime::Compiler compiler, runtime::find_compiler({}, cache));
-    LEMMA_TRY(state->text, emulator::Module::load(state->program.text.source, compiler, cache));
+    LEMMA_TRY(state->text, emulator::Module::load(std::string(place == Place::MetalText ? emulator::metal_header() : "") + state->program.text.source, compiler, cache));
   } else {
     LEMMA_TRY(state->device, runtime::Device::open(*find(place), device_options()));
     LEMMA_TRY(state->module, driver::load(*state->device, state->program, cache));
@@ -158,7 +169,7 @@ Result<std::vector<runtime::Named>> DeviceRunner::run(const std::vector<tensor::
   }
   // A few workgroups, which walk over all blocks.
   LEMMA_TRY(const driver::DeviceCall plan, driver::plan_launches(s.program, call, 3));
-  Memory memory(s.program.compiled.program, plan, call);
+  Memory memory(s.program.compiled.program, plan, call, s.metal);
   for (const driver::DeviceLaunch& l : plan.launches) {
     if (l.blocks > 0) LEMMA_TRY_VOID(memory.run(*s.text, s.program.text.kernels[size_t(l.kernel)], l));
   }

@@ -1,4 +1,4 @@
-// Programs on devices: those at hand, and CUDA text run on the CPU under the thread emulator.
+// Programs on devices: those at hand, and CUDA and Metal text run on the CPU under the thread emulator.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace lemma::testing_support {
 
-enum class Place { OpenCl, Vulkan, WebGpu, Cuda, CudaText };
-inline constexpr std::array kPlaces = {Place::OpenCl, Place::Vulkan, Place::WebGpu, Place::Cuda, Place::CudaText};
+enum class Place { OpenCl, Vulkan, WebGpu, Cuda, CudaText, MetalText };
+inline constexpr std::array kPlaces = {Place::OpenCl, Place::Vulkan, Place::WebGpu, Place::Cuda, Place::CudaText, Place::MetalText};
 const char* name(Place place);
 
 // Whether there is such a device here; text always runs.

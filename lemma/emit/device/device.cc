@@ -5,7 +5,6 @@
 
 #include "lemma/base/match.h"
 #include "lemma/emit/device/statements.h"
-#include "lemma/emit/prelude_cuda.h"
 
 namespace lemma::emit::device {
 
@@ -181,7 +180,7 @@ class KernelWriter {
     switch (text_.dialect.id) {
       case DialectId::Cuda: return "LM_SHARED(" + type + ", " + name + ", " + count + ");";
       case DialectId::OpenCl: return "__local " + type + " " + name + "[" + count + "];";
-      case DialectId::Metal: return "threadgroup " + type + " " + name + "[" + count + "];";
+      case DialectId::Metal: return "LM_SHARED(" + type + ", " + name + ", " + count + ");";
       case DialectId::Glsl: return "shared uint " + name + "[" + count + "];";
       case DialectId::Wgsl: return "var<workgroup> " + name + ": array<" + type + ", " + count + ">;";
     }
@@ -204,7 +203,7 @@ class KernelWriter {
       switch (d.id) {
         case DialectId::Cuda: parameters.push_back("LM_GLOBAL(" + held + ") " + name); break;
         case DialectId::OpenCl: parameters.push_back("__global " + held + "* " + name); break;
-        case DialectId::Metal: parameters.push_back("device " + held + "* " + name + " [[buffer(" + n + ")]]"); break;
+        case DialectId::Metal: parameters.push_back("LM_PARAMETER(" + held + ", " + name + ", " + n + ")"); break;
         case DialectId::Glsl: out.line("layout(std430, set = 0, binding = " + n + ") buffer B" + n + " { uint " + name + "[]; };"); break;
         case DialectId::Wgsl:
           out.line("@group(0) @binding(" + n + ") var<storage, " + (reads ? "read" : "read_write") + "> " + name + ": array<" + type + ">;");
@@ -218,9 +217,7 @@ class KernelWriter {
       case DialectId::Cuda: for (const std::string& s : sizes) parameters.push_back("long long " + s); break;
       case DialectId::OpenCl: for (const std::string& s : sizes) parameters.push_back("long " + s); break;
       case DialectId::Metal:
-        if (!sizes.empty()) parameters.push_back("constant long* " + args + " [[buffer(" + last + ")]]");
-        parameters.insert(parameters.end(), {"uint lm_tid_ [[thread_position_in_threadgroup]]", "uint lm_group_ [[threadgroup_position_in_grid]]",
-                                             "uint lm_groups_ [[threadgroups_per_grid]]"});
+        if (!sizes.empty()) parameters.push_back("LM_SIZES(" + args + ", " + last + ")");
         break;
       case DialectId::Glsl:
         if (!sizes.empty()) {
@@ -239,8 +236,8 @@ class KernelWriter {
     if (d.words) for (const std::string& s : shared) out.line(s);
     switch (d.id) {
       case DialectId::Cuda: out.open("LM_KERNEL(" + out_.name + ", " + threads + ")(" + list + ")"); break;
+      case DialectId::Metal: out.open("LM_KERNEL(" + out_.name + ", " + threads + ")(" + list + " LM_IDS(" + (list.empty() ? "" : ",") + "))"); break;
       case DialectId::OpenCl: out.open("__kernel __attribute__((reqd_work_group_size(" + threads + ", 1, 1))) void " + out_.name + "(" + list + ")"); break;
-      case DialectId::Metal: out.open("kernel void " + out_.name + "(" + list + ")"); break;
       case DialectId::Glsl: out.open("void main()"); break;
       case DialectId::Wgsl:
         out.open("@compute @workgroup_size(" + threads + ")\nfn " + out_.name +
@@ -249,9 +246,9 @@ class KernelWriter {
     }
     const std::string_view index = text_.index_type();
     switch (d.id) {
-      case DialectId::Cuda: out.line("const int lm_tid = LM_TID, lm_group = LM_BLOCK_X, lm_groups = LM_GRID_X;"); break;
+      case DialectId::Cuda:
+      case DialectId::Metal: out.line("const int lm_tid = LM_TID, lm_group = LM_BLOCK_X, lm_groups = LM_GRID_X;"); break;
       case DialectId::OpenCl: out.line("const int lm_tid = (int)get_local_id(0), lm_group = (int)get_group_id(0), lm_groups = (int)get_num_groups(0);"); break;
-      case DialectId::Metal: out.line("const int lm_tid = (int)lm_tid_, lm_group = (int)lm_group_, lm_groups = (int)lm_groups_;"); break;
       case DialectId::Glsl: out.line("const int lm_tid = int(gl_LocalInvocationIndex), lm_group = int(gl_WorkGroupID.x), lm_groups = int(gl_NumWorkGroups.x);"); break;
       case DialectId::Wgsl: out.line("let lm_tid = i32(lm_tid_); let lm_group = i32(lm_group_.x); let lm_groups = i32(lm_groups_.x);"); break;
     }
@@ -286,7 +283,7 @@ base::Result<DeviceProgram> emit_device(const tile::Program& program, const Devi
     LEMMA_TRY(DeviceKernel kernel, writer.write(module, out.notes));
     out.kernels.push_back(std::move(kernel));
   }
-  if (d.id == DialectId::Cuda) out.preamble = std::string(cuda_prelude());
+  out.preamble = preamble(d);
   if (d.one_text) out.source = std::string(prelude(d)) + module;
   return out;
 }

@@ -46,6 +46,9 @@ std::string variable(const Dialect& dialect, std::string_view type, const std::s
 std::string convert(const Dialect& dialect, std::string_view type, const std::string& value);
 std::string choose(const Dialect& dialect, const std::string& test, const std::string& yes, const std::string& no);
 
+// What a compiler of the dialect is given first; the emulator has its own.
+std::string preamble(const Dialect& dialect);
+
 // Functions that every emitted text may use; the text they stand in begins with this.
 std::string prelude(const Dialect& dialect);
 

@@ -2,6 +2,8 @@
 // members call differently.
 #include "lemma/emit/device/dialect.h"
 
+#include "lemma/emit/prelude_cuda.h"
+
 #include <string>
 #include <vector>
 
@@ -25,11 +27,20 @@ ulong lm_as_ulong(double x) { return as_ulong(x); }
 #define lm_atomic_compare(p, i, old, word) atomic_cmpxchg(&(p)[i], old, word)
 )";
 
-constexpr std::string_view kMetalHead = R"(#include <metal_stdlib>
+constexpr std::string_view kMetalPreamble = R"(#include <metal_stdlib>
 using namespace metal;
+#define LM_KERNEL(name, threads) kernel void name
+#define LM_PARAMETER(T, name, index) device T* name [[buffer(index)]]
+#define LM_SIZES(name, index) constant long* name [[buffer(index)]]
+#define LM_IDS(separator) separator uint lm_tid_ [[thread_position_in_threadgroup]], uint lm_group_ [[threadgroup_position_in_grid]], uint lm_groups_ [[threadgroups_per_grid]]
+#define LM_TID ((int)lm_tid_)
+#define LM_BLOCK_X ((int)lm_group_)
+#define LM_GRID_X ((int)lm_groups_)
+#define LM_SHARED(T, name, count) threadgroup T name[count]
+#define LM_AT(n)
+#define lm_barrier() threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device)
 inline float lm_as_float(uint x) { return as_type<float>(x); }
 inline uint lm_as_uint(float x) { return as_type<uint>(x); }
-#define lm_barrier() threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device)
 inline uint lm_atomic_compare(device uint* p, long i, uint old, uint word) {
   atomic_compare_exchange_weak_explicit((device atomic_uint*)(p + i), &old, word, memory_order_relaxed, memory_order_relaxed);
   return old;
@@ -197,6 +208,11 @@ std::string filled(std::string_view text, const Pairs& pairs) {
 
 }  // namespace
 
+std::string preamble(const Dialect& d) {
+  if (d.id == DialectId::Cuda) return std::string(cuda_prelude());
+  return d.id == DialectId::Metal ? std::string(kMetalPreamble) : std::string();
+}
+
 std::string prelude(const Dialect& d) {
   if (d.id == DialectId::Glsl) return std::string(kGlsl);
   if (d.id == DialectId::Wgsl) return std::string(kWgsl);
@@ -205,7 +221,7 @@ std::string prelude(const Dialect& d) {
   // Longer names first: $u64 before $u.
   const Pairs names{{"$floorf", cuda ? "floorf" : "floor"}, {"$fn", cuda ? "LM_DEVICE" : d.id == DialectId::Metal ? "inline" : ""},
                     {"$u32", u32}, {"$u64", u64}, {"$i32", "int"}, {"$i64", i64}, {"$ul", cuda ? "ull" : "ul"}, {"$l", cuda ? "ll" : "l"}};
-  std::string out(cuda ? kCudaHead : d.id == DialectId::Metal ? kMetalHead : kOpenClHead);
+  std::string out(cuda ? kCudaHead : d.id == DialectId::Metal ? std::string_view() : kOpenClHead);
   const auto add = [&](std::string_view text, Pairs more) {
     more.insert(more.begin(), names.begin(), names.end());
     out += filled(text, more);

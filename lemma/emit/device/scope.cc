@@ -244,7 +244,7 @@ void Text::loop(const std::string& var, const std::string& begin, const std::str
 }
 
 void Text::barrier() {
-  if (dialect.id == DialectId::Cuda) out.line("LM_AT(" + std::to_string(statements++) + ");");
+  if (dialect.id == DialectId::Cuda || dialect.id == DialectId::Metal) out.line("LM_AT(" + std::to_string(statements++) + ");");
   out.line(dialect.id == DialectId::Wgsl ? "storageBarrier(); workgroupBarrier();" : "lm_barrier();");
 }
 
