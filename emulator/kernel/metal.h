@@ -3,7 +3,8 @@
 
 #define LM_PARAMETER(T, name, index) LM_GLOBAL(T) name
 #define LM_SIZES(name, index) LM_GLOBAL(const long) name
-#define LM_IDS(separator)
+#define LM_AND_IDS
+#define LM_IDS
 
 typedef unsigned char uchar;
 typedef unsigned short ushort;

@@ -236,7 +236,7 @@ class KernelWriter {
     if (d.words) for (const std::string& s : shared) out.line(s);
     switch (d.id) {
       case DialectId::Cuda: out.open("LM_KERNEL(" + out_.name + ", " + threads + ")(" + list + ")"); break;
-      case DialectId::Metal: out.open("LM_KERNEL(" + out_.name + ", " + threads + ")(" + list + " LM_IDS(" + (list.empty() ? "" : ",") + "))"); break;
+      case DialectId::Metal: out.open("LM_KERNEL(" + out_.name + ", " + threads + ")(" + list + (list.empty() ? "LM_IDS)" : " LM_AND_IDS)")); break;
       case DialectId::OpenCl: out.open("__kernel __attribute__((reqd_work_group_size(" + threads + ", 1, 1))) void " + out_.name + "(" + list + ")"); break;
       case DialectId::Glsl: out.open("void main()"); break;
       case DialectId::Wgsl:

@@ -32,7 +32,8 @@ using namespace metal;
 #define LM_KERNEL(name, threads) kernel void name
 #define LM_PARAMETER(T, name, index) device T* name [[buffer(index)]]
 #define LM_SIZES(name, index) constant long* name [[buffer(index)]]
-#define LM_IDS(separator) separator uint lm_tid_ [[thread_position_in_threadgroup]], uint lm_group_ [[threadgroup_position_in_grid]], uint lm_groups_ [[threadgroups_per_grid]]
+#define LM_AND_IDS , LM_IDS
+#define LM_IDS uint lm_tid_ [[thread_position_in_threadgroup]], uint lm_group_ [[threadgroup_position_in_grid]], uint lm_groups_ [[threadgroups_per_grid]]
 #define LM_TID ((int)lm_tid_)
 #define LM_BLOCK_X ((int)lm_group_)
 #define LM_GRID_X ((int)lm_groups_)
