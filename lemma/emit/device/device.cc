@@ -80,6 +80,7 @@ class KernelWriter {
     Scope scope;
     blocks(scope);
     LEMMA_TRY_VOID(write_block(text_, kernel_.body, scope, notes));
+    if (!text_.refusal.empty()) return base::unsupported("the kernel '" + kernel_.name + "': " + text_.refusal);
     for (const auto& [size, name] : text_.size_names) out_.sizes.push_back(size);
     for (int b : out_.buffers) out_.written.push_back(uses.written.count(b) > 0);
     if (has_slices()) out_.written.push_back(true);

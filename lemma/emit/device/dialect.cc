@@ -79,9 +79,6 @@ std::string_view storage_name(const Dialect& d, DType type) {
 
 std::string index_literal(const Dialect& d, int64_t value) {
   if (!d.long_integers) {
-    // The ends of 64 bits, which stand for no number, become the ends of 32.
-    if (value == INT64_MIN) value = INT32_MIN;
-    if (value == INT64_MAX) value = INT32_MAX;
     if (value == INT32_MIN) return "(-2147483647 - 1)";
     return value < 0 ? "(" + std::to_string(value) + ")" : std::to_string(value);
   }
@@ -95,7 +92,9 @@ std::string literal_text(const Dialect& d, Kind kind, int64_t bits) {
     case Kind::F32: {
       const float value = std::bit_cast<float>(uint32_t(bits));
       // A subnormal literal may be flushed by a compiler; its bits are not.
-      if (std::fpclassify(value) != FP_NORMAL && !(value == 0 && !std::signbit(value))) return "lm_as_float(" + hex(uint32_t(bits)) + "u)";
+      // The largest floats' shortest decimals lie beyond them, which Tint refuses.
+      const bool plain = std::fpclassify(value) == FP_NORMAL && std::fabs(value) < 3.4e38f;
+      if (!plain && !(value == 0 && !std::signbit(value))) return "lm_as_float(" + hex(uint32_t(bits)) + "u)";
       const std::string text = decimal(value) + "f";
       return value < 0 ? "(" + text + ")" : text;
     }

@@ -28,7 +28,14 @@ std::vector<std::string> Fold::evaluate(const std::vector<Expr>& roots, const st
 
 std::vector<std::string> Fold::identity() {
   std::vector<std::string> out;
-  const std::vector<std::string> values = evaluate(m_.identity, {}, {});
+  // Where integers have 32 bits, the ends of 64 bits, which stand for no element, become the ends of 32.
+  std::vector<Expr> roots = m_.identity;
+  for (Expr& e : roots) {
+    if (text_.dialect.long_integers || !e.is_const() || e.kind() != Kind::I64) continue;
+    if (e.as_int() == INT64_MIN) e = scalar::i64(text_.arena, INT32_MIN);
+    if (e.as_int() == INT64_MAX) e = scalar::i64(text_.arena, INT32_MAX);
+  }
+  const std::vector<std::string> values = evaluate(roots, {}, {});
   for (size_t c = 0; c < values.size(); ++c) {
     out.push_back(text_.fresh("s"));
     text_.declare(text_.type(kind(c)), out.back(), values[c]);

@@ -171,7 +171,7 @@ void Text::put(int b, const std::string& at, const std::string& value) {
     return;
   }
   std::string w = t == DType::F32 ? "lm_as_uint(" + value + ")"
-                  : t == DType::Bool ? choose(dialect, value, "1u", "0u") : convert(dialect, u, value);
+                  : t == DType::Bool ? choose(dialect, value, "1u", "0u") : to_word(is_narrow_float(t) ? Kind::U32 : scalar::kind_of(t), value);
   if (bits == 64 && packed) {
     const std::string v = fresh("w");
     define(u, v, w);
@@ -255,7 +255,7 @@ void Text::combine(const Access& to, const std::string& value, Kind kind, Op op,
     const std::string current = fresh("c");
     define(type(own), current, own == Kind::F32 ? "lm_as_float(" + old + ")" : convert(dialect, type(own), old));
     const std::string result = next(current);
-    const std::string word = own == Kind::F32 ? "lm_as_uint(" + result + ")" : convert(dialect, u, result);
+    const std::string word = own == Kind::F32 ? "lm_as_uint(" + result + ")" : to_word(own, result);
     if (wgsl) define(u, seen, "atomicCompareExchangeWeak(&" + place + ", " + old + ", " + word + ").old_value");
     else define(u, seen, dialect.words ? "atomicCompSwap(" + place + ", " + old + ", " + word + ")" : "lm_atomic_compare(" + name + ", " + at + ", " + old + ", " + word + ")");
     test(seen + " == " + old);

@@ -48,6 +48,12 @@ std::string float_function(const Dialect& d, Op op, Kind kind) {
 
 }  // namespace
 
+// The low 32 bits of an integer. A negative constant is no value of WGSL's u32, its bits are.
+std::string Text::to_word(Kind from, const std::string& value) const {
+  if (dialect.id == DialectId::Wgsl && scalar::is_signed(from)) return "bitcast<u32>(i32(" + value + "))";
+  return convert(dialect, type(Kind::U32), value);
+}
+
 std::string Text::product(const std::vector<std::string>& factors) const {
   std::string out;
   for (const std::string& f : factors) out += (out.empty() ? "" : " * ") + f;
@@ -132,6 +138,7 @@ std::string Text::operation(Expr e, const std::vector<std::string>& a) {
     case Op::Cast:
       if (from == Kind::Bool) return choose(dialect, a[0], literal_text(dialect, kind, scalar::constant(arena, kind, 1).payload()), literal_text(dialect, kind, 0));
       if (kind == Kind::Bool) return infix(a[0], "!=", literal_text(dialect, from, 0));
+      if (scalar::is_signed(from) && own_kind(dialect, kind) == Kind::U32) return to_word(from, a[0]);
       if (scalar::is_float(from) && scalar::is_integer(kind)) return call("lm_" + suffix(dialect, kind) + "_of_" + suffix(dialect, from));
       return convert(dialect, name, a[0]);
     case Op::Bits:
@@ -213,7 +220,13 @@ std::vector<std::string> Text::values(std::span<const Expr> roots, Scope& scope)
     if (scope.known.count(e.index())) continue;
     std::string text;
     switch (e.op()) {
-      case Op::Const: text = literal_text(dialect, e.kind(), e.payload()); break;
+      case Op::Const:
+        if (!dialect.long_integers && ((e.kind() == Kind::I64 && int32_t(e.payload()) != e.payload()) ||
+                                       (e.kind() == Kind::U64 && uint32_t(e.payload()) != uint64_t(e.payload())))) {
+          refusal = "the constant " + std::to_string(e.as_int()) + " needs integers of 64 bits, which " + std::string(dialect.name) + " lacks";
+        }
+        text = literal_text(dialect, e.kind(), e.payload());
+        break;
       case Op::Arg: {
         const Kind had = scope.kinds[size_t(e.payload())];
         text = scope.reads[size_t(e.payload())];

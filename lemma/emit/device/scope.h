@@ -71,6 +71,7 @@ class Text {
   void loop(const std::string& var, const std::string& begin, const std::string& end, const std::string& step);
   void test(const std::string& condition) { out.open("if (" + condition + ")"); }
   void barrier();
+  std::string refusal;                                  // why the kernel cannot be said, once known
   int statements = 0;                                   // counted for the emulator's findings
 
  private:
@@ -79,6 +80,7 @@ class Text {
   void put(int buffer, const std::string& at, const std::string& value);
   bool by_words(int buffer) const;
   std::string element(int buffer, const std::string& i) const;
+  std::string to_word(scalar::Kind from, const std::string& value) const;
   std::string infix_sign(const std::string& word) const;
 };
 
