@@ -249,7 +249,7 @@ class KernelWriter {
     switch (d.id) {
       case DialectId::Cuda:
       case DialectId::Metal: out.line("const int lm_tid = LM_TID, lm_group = LM_BLOCK_X, lm_groups = LM_GRID_X;"); break;
-      case DialectId::OpenCl: out.line("const int lm_tid = (int)get_local_id(0), lm_group = (int)get_group_id(0), lm_groups = (int)get_num_groups(0);"); break;
+      case DialectId::OpenCl: break;  // macros: a private variable across barriers costs PoCL a slot a thread
       case DialectId::Glsl: out.line("const int lm_tid = int(gl_LocalInvocationIndex), lm_group = int(gl_WorkGroupID.x), lm_groups = int(gl_NumWorkGroups.x);"); break;
       case DialectId::Wgsl: out.line("let lm_tid = i32(lm_tid_); let lm_group = i32(lm_group_.x); let lm_groups = i32(lm_groups_.x);"); break;
     }

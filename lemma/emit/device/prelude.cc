@@ -23,6 +23,9 @@ float lm_as_float(uint x) { return as_float(x); }
 uint lm_as_uint(float x) { return as_uint(x); }
 double lm_as_double(ulong x) { return as_double(x); }
 ulong lm_as_ulong(double x) { return as_ulong(x); }
+#define lm_tid ((int)get_local_id(0))
+#define lm_group ((int)get_group_id(0))
+#define lm_groups ((int)get_num_groups(0))
 #define lm_barrier() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define lm_atomic_compare(p, i, old, word) atomic_cmpxchg(&(p)[i], old, word)
 )";
