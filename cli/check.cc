@@ -77,16 +77,16 @@ std::vector<int64_t> tile_sizes(const tile::Program& program) {
   return {found.begin(), found.end()};
 }
 
-Result<std::vector<Verdict>> compare_all(const Context& context, const Options& options, const tensor::Graph& graph,
+Result<std::vector<Verdict>> compare_all(const Context& context, const Options& options, const Source& source,
                                          const driver::Arguments& arguments, const tile::Program& program,
                                          const std::vector<runtime::Named>& outputs) {
-  Progress progress(context, "asking the oracle");
+  Progress progress(context, source.tiles ? "interpreting the blocks" : "asking the oracle");
   SampleOptions sample;
   sample.most_operations = options.most_operations;
   sample.points = options.points;
   sample.tiles = tile_sizes(program);
   sample.seed = *options.data.seed;
-  LEMMA_TRY(const std::vector<Expected> expected, expect(graph, arguments, sample));
+  LEMMA_TRY(const std::vector<Expected> expected, expect(context, source, options.program, arguments, sample));
   std::vector<Verdict> verdicts;
   for (size_t i = 0; i < outputs.size(); ++i) {
     Verdict verdict;
@@ -142,10 +142,10 @@ Result<void> compare_with_simple_kernels(const Context& context, const Options& 
   return {};
 }
 
-Result<std::vector<Verdict>> run_and_compare(const Context& context, const Options& options,
-                                             const tensor::Graph& graph) {
+Result<std::vector<Verdict>> run_and_compare(const Context& context, const Options& options, const Source& source) {
+  const tensor::Graph& graph = source.graph;
   LEMMA_TRY(const driver::Arguments arguments, gather_arguments(graph, options.data));
-  LEMMA_TRY(const driver::Compiled compiled, compile_program(context, graph, options.program));
+  LEMMA_TRY(const driver::Compiled compiled, compile_program(context, source, options.program));
   LEMMA_TRY(const Kernels kernels, load_kernels(context, compiled, options.program));
   LEMMA_TRY(driver::Call call, driver::prepare(compiled, arguments));
   runtime::Workspace workspace;
@@ -160,7 +160,7 @@ Result<std::vector<Verdict>> run_and_compare(const Context& context, const Optio
   driver::poison(second, 0x5a);
   LEMMA_TRY_VOID(driver::launch(kernels.module, second, workspace, threads));
   LEMMA_TRY(std::vector<Verdict> verdicts,
-            compare_all(context, options, graph, arguments, compiled.program, call.outputs));
+            compare_all(context, options, source, arguments, compiled.program, call.outputs));
   LEMMA_TRY_VOID(compare_with_simple_kernels(context, options, graph, arguments, call.sizes, verdicts));
   for (size_t i = 0; i < verdicts.size(); ++i) {
     if (!scalar::is_float(verdicts[i].array.type)) {
@@ -252,7 +252,7 @@ int check(const Context& context, const Options& given) {
   if (!options.data.seed) options.data.seed = std::random_device{}();
   const auto source = load_program(context, options.program);
   if (!source) return fail(context, source.error());
-  const auto verdicts = run_and_compare(context, options, source->graph);
+  const auto verdicts = run_and_compare(context, options, *source);
   if (!verdicts) {
     if (!context.json) notice(context, "the seed was " + std::to_string(*options.data.seed));
     return fail(context, verdicts.error());
@@ -274,7 +274,7 @@ int check(const Context& context, const Options& given) {
 
 void add_check(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("check", "run a program's kernels and compare them with the f64 oracle");
+  CLI::App* command = app.add_subcommand("check", "run a program's kernels and compare them with the f64 oracle (a tile program's: with the block interpreter)");
   add_program_options(*command, options->program);
   add_data_options(*command, options->data);
   command->add_option("--tolerance", options->tolerance, "of floats, times max(1, the largest value); else by type")

@@ -20,7 +20,7 @@ struct Options {
 int emit(const Context& context, const Options& options) {
   const auto source = load_program(context, options.program);
   if (!source) return fail(context, source.error());
-  const auto compiled = compile_program(context, source->graph, options.program);
+  const auto compiled = compile_program(context, *source, options.program);
   if (!compiled) return fail(context, compiled.error());
   const std::string& text = compiled->c_source;
   if (!options.output.empty()) {

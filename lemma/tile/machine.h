@@ -148,6 +148,10 @@ class Machine {
   bool statement(const For& s);
   bool statement(const If& s);
   bool statement(const Assert& s);
+  bool statement(const Combine& s);
+  bool statement(const Print& s);
+  bool statement(const Extern& s);
+  bool statement(const Phase&) { return true; }  // split_phases leaves none
 
   bool store(const Store& s, LaneAccess& to, size_t root, PointBody& body, int64_t first_point);
   std::optional<bool> condition(const std::vector<Access>& reads, const view::Formula& condition, const void* key);

@@ -144,6 +144,11 @@ Result<Terms::Typed> Terms::name(NodeId id) {
   if (const auto* v = std::get_if<VariableName>(m)) return Typed{scalar::index(*arena, v->variable)};
   if (const auto* r = std::get_if<ReadName>(m)) return Typed{scalar::arg(*arena, read_kind(r->read), r->read)};
   if (const auto* d = std::get_if<DefinitionName>(m)) return Typed{d->value};
+  LEMMA_TRY(const std::optional<Access> tile, bare_tile(id));
+  if (tile) {
+    LEMMA_TRY(const int read, add_read(id, *tile));
+    return Typed{scalar::arg(*arena, read_kind(read), read)};
+  }
   return error(id, "`" + text + "` is not a value", "a buffer is read by coordinates, as in " + text + "[i]");
 }
 

@@ -25,7 +25,27 @@ struct VariableName { Var variable; };
 struct ReadName { int read; };
 struct DefinitionName { scalar::Expr value; };
 struct MonoidName { monoid::MonoidRef monoid; };
-using Meaning = std::variant<SizeName, BufferName, VariableName, ReadName, DefinitionName, MonoidName>;
+
+// A tile, or a part of one: `base` holds a coordinate for every dimension of the buffer, to which each axis adds its
+// own position. `stated`: the extent was written (`+:`), rather than being the buffer's own.
+struct RegionAxis {
+  int dimension = 0;
+  view::Form extent;
+  bool stated = false;
+};
+struct Region {
+  int buffer = -1;
+  std::vector<view::Form> base;
+  std::vector<RegionAxis> axes;
+  Access at(const std::vector<view::Form>& positions) const {
+    Access out{buffer, base, {}};
+    for (size_t i = 0; i < axes.size(); ++i) out.coords[size_t(axes[i].dimension)] = out.coords[size_t(axes[i].dimension)] + positions[i];
+    return out;
+  }
+};
+Region whole(int buffer, const Program& program);
+struct RegionName { Region region; };            // `let t = acc[.., c*64 +: 64]`
+using Meaning = std::variant<SizeName, BufferName, VariableName, ReadName, DefinitionName, MonoidName, RegionName>;
 
 // Names in scope. Nothing shadows: a name that is taken is an error of the text.
 class Scope {
@@ -81,6 +101,8 @@ class Terms {
   // In a scan's stores and a monoid's finish, `state(c)`: the kinds of the components.
   const std::vector<scalar::Kind>* states = nullptr;
   const MonoidLeaves* leaves = nullptr;
+  // In `map y = x * s`: where a tile stands alone, its element here.
+  const std::vector<view::Form>* element = nullptr;
   // Where expressions live: the program's arena, or a monoid's.
   scalar::Arena* arena = nullptr;
 
@@ -104,6 +126,8 @@ class Terms {
   base::Result<view::Formula> comparison(syntax::NodeId id);
   base::Result<view::Formula> both(syntax::NodeId id, const view::Formula& a, const view::Formula& b) const;
   base::Result<int> inline_read(syntax::NodeId id);
+  base::Result<int> add_read(syntax::NodeId id, Access access);
+  base::Result<std::optional<Access>> bare_tile(syntax::NodeId id);
 
   base::Result<Typed> typed(syntax::NodeId id);
   base::Result<Typed> name(syntax::NodeId id);

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lemma/scalar/print.h"
@@ -273,7 +274,7 @@ class Printer {
 
   void size(size_t i) {
     const SizeDecl& s = program_.sizes[i];
-    if (!s.definition.valid()) return line("size " + names_.sizes[i]);
+    if (!s.definition.valid()) return line("size " + names_.sizes[i] + (s.typical ? " like " + std::to_string(*s.typical) : ""));
     Statement text(*this, kNoReads);
     text.expressions({s.definition});
     text.prefix();
@@ -292,11 +293,15 @@ class Printer {
     std::string out = std::string(space_word(b.space)) + " " + names_.buffers[i] + " " +
                       std::string(scalar::name(b.type)) + forms(b.extents);
     if (!b.strides.empty()) out += " strides " + forms(b.strides);
+    if (b.low && b.high) out += " in " + form(*b.low) + " .. " + form(*b.high);
     if (b.layout.kind == LayoutKind::Panels) {
       out += " panels " + std::to_string(b.layout.width);
       if (b.layout.interleave != 1) out += " interleave " + std::to_string(b.layout.interleave);
     }
     if (b.layout.pad != 0) out += " pad " + std::to_string(b.layout.pad);
+    if (b.hints.swizzle != 0) out += " layout swizzle " + std::to_string(b.hints.swizzle);
+    if (!b.hints.layout.empty()) out += " layout " + string_text(b.hints.layout);
+    if (b.hints.versions != 1) out += " versions " + std::to_string(b.hints.versions);
     return out;
   }
 
@@ -310,7 +315,12 @@ class Printer {
       bind(g.var);
       grid += std::string(grid.empty() ? "" : ", ") + (g.descending ? "descending " : "") + variable(g.var) + " < " + extent;
     }
-    line("kernel " + name + (grid.empty() ? "" : " grid (" + grid + ")") + " {");
+    std::string head = "kernel " + name;
+    if (!grid.empty()) head += std::string(" grid ") + (k.hints.persistent ? "persistent " : "") + "(" + grid + ")";
+    if (k.hints.order_rows != 0) head += " order rows " + std::to_string(k.hints.order_rows);
+    if (k.hints.threads != 0) head += " threads " + std::to_string(k.hints.threads);
+    if (k.hints.warps != 0) head += " warps " + std::to_string(k.hints.warps);
+    line(head + " {");
     block(k.body);
     line("}");
     for (const GridLoop& g : k.grid) release(g.var);
@@ -320,14 +330,28 @@ class Printer {
     ++indent_;
     std::vector<Var> lets;
     for (const Stmt& s : body) {
+      placement_ = placement_text(s.placement);
       std::visit([&](const auto& x) { statement(x); }, static_cast<const Stmt::variant&>(s));
       if (const auto* let = std::get_if<Let>(&s)) lets.push_back(let->var);
+      if (!std::holds_alternative<Phase>(s)) continue;
+      for (Var v : lets) release(v);
+      lets.clear();
     }
     for (Var v : lets) release(v);
     --indent_;
   }
 
   // ---- statements ----
+
+  static std::string placement_text(const Placement& p) {
+    std::string out;
+    if (p.stage) out += " stage " + std::to_string(*p.stage);
+    if (p.order) out += " order " + std::to_string(*p.order);
+    if (!p.role.empty()) out += " by " + identifier(p.role, "role");
+    return out;
+  }
+  // The words after a statement's head or at its end; they belong to the statement under way.
+  std::string placed() { return std::exchange(placement_, ""); }
 
   void statement(const Let& s) {
     std::string value;
@@ -353,9 +377,46 @@ class Printer {
     bind(s.box);
     Statement text(*this, kNoReads);
     line("copy " + ranges(s.box) + " " + text.access(s.from) + " -> " + text.access(s.to) + " fill " +
-         (s.fill.valid() && s.fill.is_const() ? scalar::print_exact(s.fill) : "none"));
+         (s.fill.valid() && s.fill.is_const() ? scalar::print_exact(s.fill) : "none") + (s.async ? " async" : "") + placed());
     release(s.box);
   }
+
+  void statement(const Combine& s) {
+    bind(s.box);
+    Statement text(*this, kNoReads);
+    line("combine " + std::string(scalar::name(s.op)) + " " + ranges(s.box) + " " + text.access(s.from) + " -> " +
+         text.access(s.to) + (s.bulk ? " bulk" : "") + (s.async ? " async" : "") +
+         (s.ordered ? " ordered by " + form(*s.ordered) : "") + placed());
+    release(s.box);
+  }
+
+  void statement(const Print& s) {
+    Statement text(*this, s.reads);
+    text.expressions(s.values);
+    text.prefix();
+    text.definitions();
+    std::string out = "print " + string_text(s.text.empty() ? " " : s.text);
+    for (size_t i = 0; i < s.values.size(); ++i) out += (i ? ", " : " ") + text.root(i);
+    line(out);
+  }
+
+  void statement(const Extern& s) {
+    std::string out = "extern " + identifier(s.dialect, "dialect");
+    for (size_t i = 0; i < s.reads.size(); ++i) out += (i ? ", " : " reads ") + buffer_name(s.reads[i]);
+    for (size_t i = 0; i < s.writes.size(); ++i) out += (i ? ", " : " writes ") + buffer_name(s.writes[i]);
+    Statement text(*this, kNoReads);
+    text.expressions(s.values);
+    text.prefix();
+    text.definitions();
+    for (size_t i = 0; i < s.values.size(); ++i) out += (i ? ", " : " values ") + text.root(i);
+    line(out + " {");
+    ++indent_;
+    for (const std::string& l : s.lines) line(string_text(l.empty() ? " " : l));
+    --indent_;
+    line("}");
+  }
+
+  void statement(const Phase&) { line("phase"); }
 
   std::string where(Statement& text, const view::Formula& f) {
     return text.named() || f.is_always() ? "" : " where " + text.formula(f);
@@ -407,7 +468,7 @@ class Printer {
       text.formula_order(s.where);
       text.expressions(store_values(s.stores));
       if (targets_read(s.stores)) text.force_names();
-      line("map " + ranges(s.points) + where(text, s.where) + " {");
+      line("map " + ranges(s.points) + where(text, s.where) + placed() + " {");
       ++indent_;
       text.prefix();
       where_line(text, s.where);
@@ -443,7 +504,7 @@ class Printer {
       text.formula_order(s.where);
       text.expressions(s.body);
       line("reduce " + ranges(s.points) + (s.axes.empty() ? "" : " axes " + ranges(s.axes)) + " over " +
-           ranges(s.reduces) + by(s.monoid) + (s.accumulate ? " accumulate" : "") + where(text, s.where) + " {");
+           ranges(s.reduces) + by(s.monoid) + (s.accumulate ? " accumulate" : "") + where(text, s.where) + placed() + " {");
       ++indent_;
       fold(text, s);
       --indent_;
@@ -462,7 +523,7 @@ class Printer {
       text.expressions(s.body);
       line("scan " + ranges(s.points) + (s.axes.empty() ? "" : " axes " + ranges(s.axes)) + " along " + ranges(along) +
            (s.reverse ? " reverse" : "") + (s.exclusive ? " exclusive" : "") + by(s.monoid) +
-           (s.accumulate ? " accumulate" : "") + where(text, s.where) + " {");
+           (s.accumulate ? " accumulate" : "") + where(text, s.where) + placed() + " {");
       ++indent_;
       fold(text, s);
       scan_stores(s.stores);
@@ -500,6 +561,16 @@ class Printer {
     line("}");
   }
 
+  static std::string team_text(Team team) {
+    switch (team) {
+      case Team::Any: return "";
+      case Team::Rows: return " team rows";
+      case Team::Columns: return " team columns";
+      case Team::Square: return " team square";
+    }
+    return "";
+  }
+
   void statement(const Gemm& s) {
     comment(s.comment);
     std::vector<Range> all{s.m, s.n, s.k};
@@ -507,8 +578,18 @@ class Printer {
     bind(all);
     Statement text(*this, kNoReads);
     line("gemm " + ranges(all) + " " + text.access(s.acc) + (s.accumulate ? " += " : " = ") + text.access(s.a) + " * " +
-         text.access(s.b));
+         text.access(s.b) + team_text(s.team) + placed());
     release(all);
+  }
+
+  // `, pipelined 3, where (j < 128) j <= k`
+  std::string pipelined_text(const For& s) {
+    std::string out = s.kind == LoopKind::Pipelined ? ", pipelined " + std::to_string(s.depth) : "";
+    if (s.where.is_always() && s.points.empty()) return out;
+    bind(s.points);
+    out += ", where " + ranges(s.points) + " " + Statement(*this, kNoReads).formula(s.where);
+    release(s.points);
+    return out;
   }
 
   void statement(const For& s) {
@@ -523,7 +604,7 @@ class Printer {
     }
     bind(s.var);
     line("for " + variable(s.var) + " in " + begin + " .. " + end + (s.step != 1 ? ", step " + std::to_string(s.step) : "") +
-         (s.kind == LoopKind::Unrolled ? ", unrolled" : "") + " {");
+         (s.kind == LoopKind::Unrolled ? ", unrolled" : "") + pipelined_text(s) + placed() + " {");
     block(s.body);
     line("}");
     release(s.var);
@@ -548,7 +629,7 @@ class Printer {
     Statement text(*this, s.reads);
     text.formula_order(s.condition);
     text.prefix();
-    line("assert " + text.formula(s.condition) + message(s.message));
+    line((s.assumed ? "assume " : "assert ") + text.formula(s.condition) + message(s.message));
   }
 
   static const std::vector<Access> kNoReads;
@@ -561,6 +642,7 @@ class Printer {
   std::vector<monoid::MonoidRef> monoids_;   // those the library does not make, each once
   std::vector<std::string> monoid_names_;
   std::string out_;
+  std::string placement_;                    // what is still to be said of the statement under way
   int indent_ = 0;
 };
 

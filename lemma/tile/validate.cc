@@ -2,6 +2,7 @@
 // whether it is alive. Each check states what it found and what was expected; the walk stops at the first failure.
 #include "lemma/tile/validate.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -113,6 +114,12 @@ class Validator {
       if (!b.strides.empty() && b.strides.size() != b.extents.size()) {
         return fail("it has " + std::to_string(b.extents.size()) + " dimensions and " + std::to_string(b.strides.size()) + " strides");
       }
+      if (b.low.has_value() != b.high.has_value()) return fail("it states one end of its range");
+      if (b.low && (b.space != Space::Input || scalar::is_float(b.type))) return fail("it states a range, which inputs of integers have");
+      if (b.low) {
+        LEMMA_TRY_VOID(check(*b.low, sizes_only(), "range"));
+        LEMMA_TRY_VOID(check(*b.high, sizes_only(), "range"));
+      }
       LEMMA_TRY_VOID(layout(b));
     }
     return {};
@@ -120,6 +127,10 @@ class Validator {
 
   Result<void> layout(const Buffer& b) const {
     const Layout& l = b.layout;
+    const BufferHints& h = b.hints;
+    if (h.versions < 1 || h.swizzle < 0) return fail("it has " + std::to_string(h.versions) + " versions and a swizzle of " + std::to_string(h.swizzle) + ", and at least one version is needed");
+    if (h.swizzle != 0 && h.swizzle != 32 && h.swizzle != 64 && h.swizzle != 128) return fail("it is swizzled by " + std::to_string(h.swizzle) + " bytes, expected 32, 64 or 128");
+    if (!is_local(b.space) && !(h == BufferHints{})) return fail("a global buffer has a layout or versions, which block-local buffers have");
     if (l.kind == LayoutKind::RowMajor) {
       if (l.pad < 0 || l.width != 0 || l.interleave != 1) return fail("a row-major layout takes a pad of at least 0, no width and no interleave");
       if (!is_local(b.space) && l.pad != 0) return fail("a global buffer is padded, and global buffers are row-major without padding");
@@ -161,6 +172,10 @@ class Validator {
       LEMMA_TRY_VOID(std::visit([&](const auto& s) { return statement(s, depth); }, static_cast<const Stmt::variant&>(stmt)));
       if (const auto* let = std::get_if<Let>(&stmt)) lets.push_back(let->var);
       if (const auto* alloc = std::get_if<Alloc>(&stmt)) allocs.push_back(alloc->buffer);
+      if (std::holds_alternative<Phase>(stmt)) {
+        for (Var v : lets) visible_[size_t(v)] = false;
+        lets.clear();
+      }
     }
     path_.pop_back();
     for (Var v : lets) visible_[size_t(v)] = false;
@@ -279,12 +294,16 @@ class Validator {
     if (s.otherwise.valid()) LEMMA_TRY_VOID(check(s.otherwise, kind, scope, "alternative of the " + what));
     if (!s.combine) return {};
     if (s.otherwise.valid()) return fail("its " + what + " both combines and has an alternative off the domain");
-    switch (*s.combine) {
+    return combines(*s.combine, kind, "its " + what);
+  }
+
+  Result<void> combines(Op op, Kind kind, const std::string& what) const {
+    switch (op) {
       case Op::Add: case Op::Mul: case Op::Min: case Op::Max: case Op::And: case Op::Or: case Op::Xor: break;
-      default: return fail("its " + what + " combines by " + std::string(scalar::name(*s.combine)) + ", which is not associative");
+      default: return fail(what + " combines by " + std::string(scalar::name(op)) + ", which is not associative");
     }
-    const bool bitwise = *s.combine == Op::And || *s.combine == Op::Or || *s.combine == Op::Xor;
-    if (bitwise && scalar::is_float(kind)) return fail("its " + what + " combines floats by " + std::string(scalar::name(*s.combine)));
+    const bool bitwise = op == Op::And || op == Op::Or || op == Op::Xor;
+    if (bitwise && scalar::is_float(kind)) return fail(what + " combines floats by " + std::string(scalar::name(op)));
     return {};
   }
 
@@ -327,6 +346,53 @@ class Validator {
     release(s.box);
     LEMMA_TRY_VOID(check(s.fill, scalar::kind_of(program_.buffers[size_t(s.to.buffer)].type), sizes_only(), "fill"));
     if (!s.fill.is_const()) return fail("its fill is not a constant");
+    return {};
+  }
+
+  Result<void> statement(const Combine& s, int) {
+    LEMMA_TRY_VOID(extents(s.box));
+    LEMMA_TRY_VOID(bind(s.box));
+    LEMMA_TRY_VOID(access(s.from, block_scope(), "source"));
+    LEMMA_TRY_VOID(access(s.to, block_scope(), "target"));
+    LEMMA_TRY_VOID(writable(s.to));
+    release(s.box);
+    if (s.from.buffer == s.to.buffer) return fail("it combines a buffer into itself");
+    LEMMA_TRY_VOID(combines(s.op, scalar::kind_of(program_.buffers[size_t(s.to.buffer)].type), "it"));
+    if (!s.ordered) return {};
+    const auto v = s.ordered->as_index();
+    const bool grid = v && std::any_of(kernel_->grid.begin(), kernel_->grid.end(), [&](const GridLoop& g) { return g.var == *v; });
+    if (!grid) return fail("it is ordered by something that is no variable of the grid", "name one of the grid's variables, or leave the order out");
+    return {};
+  }
+
+  Result<void> statement(const Print& s, int) {
+    LEMMA_TRY_VOID(reads(s.reads));
+    size_t places = 0;
+    for (size_t i = s.text.find("{}"); i != std::string::npos; i = s.text.find("{}", i + 2)) ++places;
+    if (places != s.values.size()) return fail("its text has " + std::to_string(places) + " places {} and it has " + std::to_string(s.values.size()) + " values");
+    for (Expr e : s.values) {
+      if (!e.valid()) return fail("one of its values is missing");
+      LEMMA_TRY_VOID(check(e, e.kind(), with_reads(s.reads), "value"));
+    }
+    return {};
+  }
+
+  Result<void> statement(const Extern& s, int) {
+    if (s.dialect != "c") return fail("its dialect is " + quote(s.dialect) + ", and the only one there is, is c");
+    for (const auto* list : {&s.reads, &s.writes}) {
+      for (int b : *list) {
+        if (b < 0 || size_t(b) >= program_.buffers.size()) return fail("it names buffer " + std::to_string(b) + ", which the program does not have");
+        if (is_local(program_.buffers[size_t(b)].space) && !alive_[size_t(b)]) return fail("it names " + quote(program_.buffers[size_t(b)].name) + " where it is not allocated", "allocate it earlier in this block or an enclosing one");
+      }
+    }
+    for (int b : s.writes) LEMMA_TRY_VOID(writable({b, {}, {}}));
+    for (Expr e : s.values) LEMMA_TRY_VOID(check(e, Kind::I64, block_scope(), "value"));
+    return {};
+  }
+
+  Result<void> statement(const Phase&, int depth) {
+    if (depth > 0) return fail("a phase stands inside a loop or a branch", "move it to the kernel's own block, or make two kernels");
+    std::fill(alive_.begin(), alive_.end(), 0);
     return {};
   }
 
@@ -473,7 +539,12 @@ class Validator {
     LEMMA_TRY_VOID(check(s.begin, Kind::I64, block_scope(), "begin"));
     LEMMA_TRY_VOID(check(s.end, Kind::I64, block_scope(), "end"));
     if (s.step < 1) return fail("its step is " + std::to_string(s.step) + ", at least 1 is needed");
+    if (s.depth < 1 || (s.depth > 1 && s.kind != LoopKind::Pipelined)) return fail("it is " + std::to_string(s.depth) + " deep, and a depth of at least 1 belongs to a pipelined loop");
     LEMMA_TRY_VOID(bind(s.var));
+    LEMMA_TRY_VOID(extents(s.points));
+    LEMMA_TRY_VOID(bind(s.points));
+    LEMMA_TRY_VOID(check(s.where, block_scope(), "domain"));
+    release(s.points);
     LEMMA_TRY_VOID(block(s.body, depth + 1));
     visible_[size_t(s.var)] = false;
     return {};
