@@ -61,7 +61,7 @@ class Scope {
     const auto* buffer = it == names_.end() ? nullptr : std::get_if<BufferName>(&it->second);
     if (!buffer || !buffer->dormant) return;
     names_.erase(it);
-    order_.erase(std::find(order_.begin(), order_.end(), name));
+    std::find(order_.begin(), order_.end(), name)->clear();  // its place stays, so that marks hold
   }
   // As release, but buffers stay, dormant.
   void release_keeping_buffers(size_t mark) {
