@@ -18,6 +18,16 @@ inline constexpr int kLanes = 512;
 
 class Machine;
 
+inline std::vector<Var> variables_of(const std::vector<Range>& ranges) {
+  std::vector<Var> out;
+  for (const Range& r : ranges) out.push_back(r.var);
+  return out;
+}
+
+inline scalar::Scalar converted(scalar::Scalar value, scalar::Kind from, scalar::Kind to) {
+  return from == to ? value : scalar::apply(scalar::Op::Cast, to, from, 0, {&value, 1});
+}
+
 // The points of a box, a chunk at a time in row-major order.
 class Points {
  public:

@@ -1,5 +1,5 @@
 // The lines of a tile program: names, sizes, buffers, kernels, and which statement a line is. The grammar is
-// docs/tile.md's; surface expressions are syntax's.
+// docs/ir.md's; surface expressions are syntax's.
 #include "lemma/tile/parse.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ Result<Program> ProgramParser::run() {
   }
   cursor_.skip_separators();
   if (cursor_.peek().kind != TokenKind::End) return cursor_.found("the end of the text after the program");
-  LEMMA_TRY_VOID(validate(program_));
+  if (const auto valid = validate(program_); !valid.ok()) return placed(valid.error());
   return std::move(program_);
 }
 
@@ -269,87 +269,6 @@ Result<void> ProgramParser::size(Pending& pending) {
   return {};
 }
 
-// strides [K, 1]; panels 16 interleave 2 pad 8; layout swizzle 128; layout "..."; versions 2
-Result<void> ProgramParser::buffer_options(Buffer& b) {
-  while (cursor_.peek().kind == TokenKind::Name) {
-    if (cursor_.take_word("strides")) {
-      LEMMA_TRY(b.strides, forms());
-    } else if (cursor_.take_word("in")) {
-      LEMMA_TRY(b.low, form());
-      LEMMA_TRY_VOID(cursor_.expect("..", "between the ends of the range"));
-      LEMMA_TRY(b.high, form());
-    } else if (cursor_.take_word("panels")) {
-      b.layout.kind = LayoutKind::Panels;
-      LEMMA_TRY(const int64_t width, integer("the width of a panel"));
-      b.layout.width = int(width);
-    } else if (cursor_.take_word("interleave")) {
-      LEMMA_TRY(const int64_t interleave, integer("the interleave"));
-      b.layout.interleave = int(interleave);
-    } else if (cursor_.take_word("pad")) {
-      LEMMA_TRY(const int64_t pad, integer("the pad"));
-      b.layout.pad = int(pad);
-    } else if (cursor_.take_word("versions")) {
-      LEMMA_TRY(const int64_t versions, integer("the number of versions"));
-      b.hints.versions = int(versions);
-    } else if (cursor_.take_word("layout")) {
-      const Token t = cursor_.peek();
-      if (cursor_.take_word("swizzle")) {
-        LEMMA_TRY(const int64_t swizzle, integer("the bytes of a row that are swizzled"));
-        b.hints.swizzle = int(swizzle);
-      } else if (t.kind == TokenKind::Name && t.quoted) {
-        b.hints.layout = cursor_.next().text;
-      } else {
-        return cursor_.found("`swizzle` or a layout in quotes");
-      }
-    } else {
-      return cursor_.found("strides, in, panels, interleave, pad, layout or versions");
-    }
-  }
-  return {};
-}
-
-// input a f32[M, K] strides [K, 1]; fragment acc, part f32[128, 64] = 0. With `allocs` the buffers come to life there,
-// and a value after `=` becomes a map that fills them.
-Result<void> ProgramParser::buffers(Space space, Block* allocs) {
-  cursor_.next();
-  do {
-    std::vector<Token> names;
-    do {
-      LEMMA_TRY(const Token t, name("the buffer's name"));
-      names.push_back(t);
-    } while (cursor_.take(","));
-    Buffer b;
-    b.space = space;
-    const Token type = cursor_.peek();
-    const auto parsed = type.kind == TokenKind::Name ? scalar::parse_dtype(type.text) : std::nullopt;
-    if (!parsed) return cursor_.found("the type of `" + names.back().text + "`");
-    b.type = *parsed;
-    cursor_.next();
-    LEMMA_TRY(b.extents, forms());
-    LEMMA_TRY_VOID(buffer_options(b));
-    Expr value;
-    const Token equals = cursor_.peek();
-    if (cursor_.take("=")) {
-      if (!allocs) return source_.error(equals.place, "a buffer of the program begins with a value", "only shared, fragment and local buffers do; write a kernel that fills it");
-      LEMMA_TRY(value, expression(scalar::kind_of(b.type)));
-    }
-    for (const Token& t : names) {
-      b.name = t.text;
-      const int id = int(program_.buffers.size());
-      LEMMA_TRY_VOID(declare(t, BufferName{id, false}));
-      program_.buffers.push_back(b);
-      if (!allocs) continue;
-      allocs->push_back(Alloc{id});
-      if (!value.valid()) continue;
-      Map fill;
-      LEMMA_TRY(const std::vector<Form> at, fresh_points(b.extents, fill.points));
-      fill.stores.push_back({whole(id, program_).at(at), value, {}, {}});
-      allocs->push_back(std::move(fill));
-    }
-  } while (cursor_.take(","));
-  return {};
-}
-
 Result<void> ProgramParser::kernel() {
   const size_t mark = terms_.scope.mark();
   Kernel k;
@@ -411,13 +330,47 @@ Result<Block> ProgramParser::block() {
   while (true) {
     cursor_.skip_separators();
     if (cursor_.take("}")) break;
+    const Place place = cursor_.peek().place;
+    const size_t first = out.size();
+    path_.push_back(first + 1);
     LEMMA_TRY_VOID(statement(out));
+    path_.pop_back();
+    note_place(out, first, place);
     LEMMA_TRY_VOID(end_of_line());
   }
   terms_.scope.release_keeping_buffers(mark);
   block_mark_ = outer;
   --depth_;
   return out;
+}
+
+// Remembers where the statements from `first` on stand, for what validate says of them.
+void ProgramParser::note_place(const Block& block, size_t first, Place place) {
+  for (size_t i = first; i < block.size(); ++i) {
+    std::string key = std::to_string(program_.kernels.size());
+    for (size_t part : path_) key += "." + std::to_string(part);
+    key += "." + std::to_string(i + 1);
+    const auto [at, fresh] = places_.emplace(key, place);
+    if (!fresh) at->second = Place{};  // both sides of an `if` count from 1
+  }
+}
+
+// What validate says names a statement by numbers; the text knows where it stands.
+base::Diagnostic ProgramParser::placed(base::Diagnostic diagnostic) const {
+  const std::string word = ", statement ";
+  const size_t at = diagnostic.message.find(word);
+  if (diagnostic.message.rfind("kernel ", 0) != 0 || at == std::string::npos) return diagnostic;
+  const std::string name = diagnostic.message.substr(7, at - 7);
+  const size_t begin = at + word.size(), end = diagnostic.message.find(' ', begin);
+  for (size_t k = 0; k < program_.kernels.size(); ++k) {
+    if (program_.kernels[k].name != name) continue;
+    const auto place = places_.find(std::to_string(k) + "." + diagnostic.message.substr(begin, end - begin));
+    if (place == places_.end() || place->second.line == 0) return diagnostic;
+    base::Diagnostic out = source_.error(place->second, diagnostic.message, diagnostic.suggestion);
+    out.failure = diagnostic.failure;
+    return out;
+  }
+  return diagnostic;
 }
 
 // `stage 1`, `order 2`, `by producer`: in any order, after a statement's head or at its end.

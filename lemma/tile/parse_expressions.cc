@@ -287,6 +287,11 @@ std::optional<int> Terms::index_leaf(const std::string& text, int number) const 
 
 Result<Terms::Typed> Terms::call(NodeId id) {
   const Node node = tree_[id];
+  // `ceildiv(n, 2) pipeline 3`: a word where the expression should have ended.
+  if (node.body >= 0 && tree_[node.body].kind == NodeKind::Name && (node.text == "ceildiv" || parse_op(node.text) || scalar::parse_dtype(node.text))) {
+    const std::string near = syntax::nearest(tree_[node.body].text, {"step", "unrolled", "serial", "pipelined", "where", "stage", "order", "fill", "async"});
+    return error(node.body, "found `" + tree_[node.body].text + "`, expected an operator or the end of the expression", near.empty() ? "" : "did you mean `" + near + "`?");
+  }
   if (node.body >= 0 || node.condition >= 0 || node.scan) return error(id, "found a fold in an expression; a tile program folds by reduce and scan");
   for (const std::string& label : node.labels) {
     if (!label.empty()) return error(id, "found `" + label + " =`, expected a value");

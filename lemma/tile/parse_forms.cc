@@ -230,16 +230,6 @@ Result<Access> Terms::access(NodeId id) {
   return region.at(positions);
 }
 
-Region whole(int buffer, const Program& program) {
-  Region out;
-  out.buffer = buffer;
-  for (const Form& extent : program.buffers[size_t(buffer)].extents) {
-    out.axes.push_back({int(out.base.size()), extent, false});
-    out.base.push_back(Form(0));
-  }
-  return out;
-}
-
 // A tile's name alone, under `map y = x`; nothing where no element is under way or the name is no tile's.
 Result<std::optional<Access>> Terms::bare_tile(NodeId id) {
   const Meaning* m = scope.find(tree_[id].text);
@@ -250,6 +240,15 @@ Result<std::optional<Access>> Terms::bare_tile(NodeId id) {
   if (region.axes.size() != element->size()) {
     return error(id, "`" + tree_[id].text + "` has " + std::to_string(region.axes.size()) + " dimensions, and the tile that is written has " + std::to_string(element->size()),
                  "name the indices: map (i < n, j < m) { ... }");
+  }
+  for (size_t i = 0; written && i < region.axes.size(); ++i) {
+    if (region.axes[i].extent == written->axes[i].extent) continue;
+    view::Names names;
+    names.index = [this](int v) { return program_.variables[size_t(v)]; };
+    names.size = [this](int s) { return program_.sizes[size_t(s)].name; };
+    names.data = [](int) { return std::string("?"); };
+    return error(id, "`" + tree_[id].text + "` has the extent " + view::print(region.axes[i].extent, names) + " in dimension " + std::to_string(i) + ", the tile that is written " + view::print(written->axes[i].extent, names),
+                 "name the indices, or a part: let u = x[0 +: n]");
   }
   return std::optional<Access>(region.at(*element));
 }

@@ -12,6 +12,7 @@
 
 #include "lemma/syntax/parse.h"
 #include "lemma/tile/program.h"
+#include "lemma/tile/regions.h"
 
 namespace lemma::tile {
 
@@ -25,25 +26,6 @@ struct VariableName { Var variable; };
 struct ReadName { int read; };
 struct DefinitionName { scalar::Expr value; };
 struct MonoidName { monoid::MonoidRef monoid; };
-
-// A tile, or a part of one: `base` holds a coordinate for every dimension of the buffer, to which each axis adds its
-// own position. `stated`: the extent was written (`+:`), rather than being the buffer's own.
-struct RegionAxis {
-  int dimension = 0;
-  view::Form extent;
-  bool stated = false;
-};
-struct Region {
-  int buffer = -1;
-  std::vector<view::Form> base;
-  std::vector<RegionAxis> axes;
-  Access at(const std::vector<view::Form>& positions) const {
-    Access out{buffer, base, {}};
-    for (size_t i = 0; i < axes.size(); ++i) out.coords[size_t(axes[i].dimension)] = out.coords[size_t(axes[i].dimension)] + positions[i];
-    return out;
-  }
-};
-Region whole(int buffer, const Program& program);
 struct RegionName { Region region; };            // `let t = acc[.., c*64 +: 64]`
 using Meaning = std::variant<SizeName, BufferName, VariableName, ReadName, DefinitionName, MonoidName, RegionName>;
 
@@ -103,6 +85,7 @@ class Terms {
   const MonoidLeaves* leaves = nullptr;
   // In `map y = x * s`: where a tile stands alone, its element here.
   const std::vector<view::Form>* element = nullptr;
+  const Region* written = nullptr;   // the tile whose element it is
   // Where expressions live: the program's arena, or a monoid's.
   scalar::Arena* arena = nullptr;
 

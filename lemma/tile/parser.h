@@ -1,8 +1,9 @@
-// The parser of tile programs, split by topic: parse.cc (names, the program's own lines, kernels, blocks),
+// The parser of tile programs, split by topic: parse.cc (names, the program's own lines, kernels, blocks), parse_buffers.cc,
 // parse_statements.cc, parse_folds.cc, parse_regions.cc (tiles and parts of them by name), parse_monoids.cc, parse_rest.cc
 // (print, extern, combine). Private to these files.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,14 +46,18 @@ class ProgramParser {
   // ---- the program's own lines: parse.cc ----
   base::Result<void> top_level();
   base::Result<void> size(Pending& pending);
-  base::Result<void> buffers(Space space, Block* allocs);
-  base::Result<void> buffer_options(Buffer& b);
   base::Result<void> kernel();
   base::Result<void> kernel_hints(KernelHints& hints);
   base::Result<Block> block();
   base::Result<void> statement(Block& out);
+  void note_place(const Block& block, size_t first, syntax::Place place);
+  base::Diagnostic placed(base::Diagnostic diagnostic) const;
   base::Result<std::optional<Stmt>> with_pending(Pending& pending, bool& found);
   base::Result<void> placement();
+
+  // ---- buffers: parse_buffers.cc ----
+  base::Result<void> buffers(Space space, Block* allocs);
+  base::Result<void> buffer_options(Buffer& b);
 
   // ---- statements: parse_statements.cc ----
   base::Result<std::optional<Stmt>> let(Pending& pending);
@@ -96,8 +101,6 @@ class ProgramParser {
   bool at_region() const;
   base::Result<Region> region(const std::string& what);
   base::Result<void> region_part(const syntax::Token& name, Region& r);
-  base::Result<std::vector<view::Form>> fresh_points(const std::vector<view::Form>& extents, std::vector<Range>& out);
-  base::Result<view::Form> common(const syntax::Token& at, const char* what, const Region& a, size_t i, const Region& b, size_t j) const;
   base::Result<Copy> copy_regions(const syntax::Token& at, const Region& from, const Region& to);
   base::Result<Stmt> gemm_regions();
   base::Result<Stmt> map_tiles();
@@ -118,6 +121,8 @@ class ProgramParser {
   Placement placement_;       // of the statement under way
   size_t block_mark_ = 0;     // of the scope, where the block under way began
   int depth_ = 0;
+  std::vector<size_t> path_;  // where the statement under way stands, as validate counts
+  std::map<std::string, syntax::Place> places_;  // of statements; no line where a path is not of one statement
   bool in_points_ = false;    // inside the braces of a map, a reduce or a scan
 };
 

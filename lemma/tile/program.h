@@ -59,7 +59,7 @@ struct Buffer {
   std::vector<view::Form> strides;        // of parameters that come strided: elements per dimension, over sizes;
                                           // empty: contiguous row-major
   Layout layout;
-  BufferHints hints;
+  BufferHints hints = {};
   std::optional<view::Form> low = {}, high = {}; // of an integer input: low <= value < high, over sizes; the caller's to keep
   bool operator==(const Buffer&) const = default;
 };
@@ -113,7 +113,7 @@ struct Combine {
   Access from, to;
   bool bulk = false;                      // by the tile, in one instruction where there is one
   bool async = false;
-  std::optional<view::Form> ordered;      // an index of the grid
+  std::optional<view::Form> ordered = {}; // an index of the grid
   bool operator==(const Combine&) const = default;
 };
 
@@ -282,7 +282,7 @@ struct Kernel {
   std::vector<GridLoop> grid;             // empty: one block
   Block body;
   std::string comment;                    // which nodes and which schedule
-  KernelHints hints;
+  KernelHints hints = {};
   bool operator==(const Kernel&) const = default;
 };
 

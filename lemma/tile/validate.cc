@@ -115,7 +115,7 @@ class Validator {
         return fail("it has " + std::to_string(b.extents.size()) + " dimensions and " + std::to_string(b.strides.size()) + " strides");
       }
       if (b.low.has_value() != b.high.has_value()) return fail("it states one end of its range");
-      if (b.low && (b.space != Space::Input || scalar::is_float(b.type))) return fail("it states a range, which inputs of integers have");
+      if (b.low && (b.space != Space::Input || scalar::is_float(b.type))) return fail("it states a range, which inputs of integers have", "leave the range out");
       if (b.low) {
         LEMMA_TRY_VOID(check(*b.low, sizes_only(), "range"));
         LEMMA_TRY_VOID(check(*b.high, sizes_only(), "range"));
@@ -128,9 +128,9 @@ class Validator {
   Result<void> layout(const Buffer& b) const {
     const Layout& l = b.layout;
     const BufferHints& h = b.hints;
-    if (h.versions < 1 || h.swizzle < 0) return fail("it has " + std::to_string(h.versions) + " versions and a swizzle of " + std::to_string(h.swizzle) + ", and at least one version is needed");
-    if (h.swizzle != 0 && h.swizzle != 32 && h.swizzle != 64 && h.swizzle != 128) return fail("it is swizzled by " + std::to_string(h.swizzle) + " bytes, expected 32, 64 or 128");
-    if (!is_local(b.space) && !(h == BufferHints{})) return fail("a global buffer has a layout or versions, which block-local buffers have");
+    if (h.versions < 1 || h.swizzle < 0) return fail("it has " + std::to_string(h.versions) + " versions and a swizzle of " + std::to_string(h.swizzle) + ", and at least one version is needed", "leave versions out for one");
+    if (h.swizzle != 0 && h.swizzle != 32 && h.swizzle != 64 && h.swizzle != 128) return fail("it is swizzled by " + std::to_string(h.swizzle) + " bytes, expected 32, 64 or 128", "leave the layout out to have it chosen");
+    if (!is_local(b.space) && !(h == BufferHints{})) return fail("a global buffer has a layout or versions, which block-local buffers have", "copy it into a shared tile and say it there");
     if (l.kind == LayoutKind::RowMajor) {
       if (l.pad < 0 || l.width != 0 || l.interleave != 1) return fail("a row-major layout takes a pad of at least 0, no width and no interleave");
       if (!is_local(b.space) && l.pad != 0) return fail("a global buffer is padded, and global buffers are row-major without padding");
@@ -282,7 +282,7 @@ class Validator {
 
   Result<void> writable(const Access& a) const {
     const Buffer& b = program_.buffers[size_t(a.buffer)];
-    if (b.space == Space::Input) return fail("it writes " + quote(b.name) + ", which is an input");
+    if (b.space == Space::Input) return fail("it writes " + quote(b.name) + ", which is an input", "declare it with update, or write to another buffer");
     return {};
   }
 
@@ -303,7 +303,7 @@ class Validator {
       default: return fail(what + " combines by " + std::string(scalar::name(op)) + ", which is not associative");
     }
     const bool bitwise = op == Op::And || op == Op::Or || op == Op::Xor;
-    if (bitwise && scalar::is_float(kind)) return fail(what + " combines floats by " + std::string(scalar::name(op)));
+    if (bitwise && scalar::is_float(kind)) return fail(what + " combines floats by " + std::string(scalar::name(op)), "combine by sum, prod, min or max");
     return {};
   }
 
@@ -369,7 +369,7 @@ class Validator {
     LEMMA_TRY_VOID(reads(s.reads));
     size_t places = 0;
     for (size_t i = s.text.find("{}"); i != std::string::npos; i = s.text.find("{}", i + 2)) ++places;
-    if (places != s.values.size()) return fail("its text has " + std::to_string(places) + " places {} and it has " + std::to_string(s.values.size()) + " values");
+    if (places != s.values.size()) return fail("its text has " + std::to_string(places) + " places {} and it has " + std::to_string(s.values.size()) + " values", "write {} where each value belongs");
     for (Expr e : s.values) {
       if (!e.valid()) return fail("one of its values is missing");
       LEMMA_TRY_VOID(check(e, e.kind(), with_reads(s.reads), "value"));
@@ -378,7 +378,7 @@ class Validator {
   }
 
   Result<void> statement(const Extern& s, int) {
-    if (s.dialect != "c") return fail("its dialect is " + quote(s.dialect) + ", and the only one there is, is c");
+    if (s.dialect != "c") return fail("its text is of the dialect " + quote(s.dialect) + ", expected c", "write it in C, or as statements");
     for (const auto* list : {&s.reads, &s.writes}) {
       for (int b : *list) {
         if (b < 0 || size_t(b) >= program_.buffers.size()) return fail("it names buffer " + std::to_string(b) + ", which the program does not have");
@@ -539,7 +539,7 @@ class Validator {
     LEMMA_TRY_VOID(check(s.begin, Kind::I64, block_scope(), "begin"));
     LEMMA_TRY_VOID(check(s.end, Kind::I64, block_scope(), "end"));
     if (s.step < 1) return fail("its step is " + std::to_string(s.step) + ", at least 1 is needed");
-    if (s.depth < 1 || (s.depth > 1 && s.kind != LoopKind::Pipelined)) return fail("it is " + std::to_string(s.depth) + " deep, and a depth of at least 1 belongs to a pipelined loop");
+    if (s.depth < 1 || (s.depth > 1 && s.kind != LoopKind::Pipelined)) return fail("it has " + std::to_string(s.depth) + " turns under way, and a number of at least 1 belongs to a pipelined loop", "write pipelined 2, or leave it out");
     LEMMA_TRY_VOID(bind(s.var));
     LEMMA_TRY_VOID(extents(s.points));
     LEMMA_TRY_VOID(bind(s.points));
