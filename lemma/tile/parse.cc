@@ -457,6 +457,7 @@ Result<void> ProgramParser::statement(Block& out) {
   else if (cursor_.take_word("scan")) stmt = scan();
   else if (cursor_.take_word("combine")) stmt = combine_tiles();
   else if (cursor_.take_word("extern")) stmt = raw();
+  else if (head.kind == TokenKind::Name && cursor_.peek(1).symbol("(")) return cursor_.found("a statement or a macro of the program", "define it: macro " + head.text + "(a, b) { ... }");
   else return cursor_.found("a statement: let, copy, map, reduce, scan, gemm, combine, for, if, assert, assume, print, extern, phase or a buffer");
   if (!stmt.ok()) return stmt.error();
   terms_.scope.release(mark);

@@ -171,7 +171,8 @@ TEST(Vocabulary, PartsTransposesAndWholeTiles) {
       let row = t[1, ..]
       let both = t[1 +: 2, ..]
       map row = row * 10
-      map both += two * 100
+      let pair = two[1 +: 2, ..]
+      map both += pair * 100
       map (i < 2) where i == 0 else -1 { both[1, i] = both[1, i] + f32(i) }
       copy t -> y
     }
