@@ -119,7 +119,7 @@ TEST(Cli, TakesTileProgramsWhereverItTakesMaths) {
   EXPECT_TRUE(checked.out.starts_with("seed  5\nok    y f32[203]: every element, worst error 0")) << checked.out;
   const Result measured = w.run("bench twice.tile --repetitions 2");
   EXPECT_EQ(measured.code, 0) << measured.err;
-  EXPECT_NE(measured.out.find("72 bytes"), std::string::npos) << measured.out;
+  EXPECT_NE(measured.out.find("72 B"), std::string::npos) << measured.out;
   EXPECT_TRUE(w.run("show twice.tile").out.starts_with("program twice {\n  size N like 9\n"));
   EXPECT_NE(w.run("show twice.tile --level c").out.find("lemma_run"), std::string::npos);
   EXPECT_NE(w.run("emit twice.tile").out.find("lemma_run"), std::string::npos);

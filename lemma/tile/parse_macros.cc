@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "lemma/scalar/type.h"
+#include "lemma/tile/names.h"
 
 namespace lemma::tile {
 namespace {
@@ -15,7 +15,10 @@ using base::Result;
 using syntax::Token;
 using syntax::TokenKind;
 
-constexpr size_t kMostTokens = size_t(1) << 20;  // of a program after expansion
+constexpr size_t kMostTokens = size_t(1) << 20;  // of a program after expansion, and of one call's lines
+constexpr int kMostCalls = 1 << 16;
+constexpr size_t kMostMacros = 1024;
+constexpr size_t kMostNested = 64;               // calls inside calls
 
 struct Macro {
   std::vector<std::string> parameters;
@@ -103,6 +106,8 @@ class Expander {
       if (end >= tokens.size()) return source_.error(name.place, "the macro `" + name.text + "` has no end, expected `}`");
       m.body.assign(tokens.begin() + long(i) + 2, tokens.begin() + long(end));
       m.bound = bound_names(m.body);
+      if (is_reserved(name.text)) return source_.error(name.place, "the word `" + name.text + "` is not free to be a macro's name", "choose another name");
+      if (macros_.size() >= kMostMacros) return source_.error(name.place, "this program has more than " + std::to_string(kMostMacros) + " macros");
       const auto known = macros_.find(name.text);
       if (known != macros_.end() && !known->second.builtin) return source_.error(name.place, "the macro `" + name.text + "` is defined twice", "give one of them another name");
       macros_[name.text] = std::move(m);
@@ -170,10 +175,15 @@ class Expander {
     return false;
   }
 
-  std::vector<Token> instance(const Macro& m, const Arguments& given, const Token& call) {
+  base::Diagnostic too_long(const Token& call) const {
+    return source_.error(call.place, "the macros expand to more than 2^20 tokens here", "write a loop instead of nested macros");
+  }
+
+  Result<std::vector<Token>> instance(const Macro& m, const Arguments& given, const Token& call) {
     const std::string suffix = "." + std::to_string(++instances_);  // no name of a text ends so
     std::vector<Token> out;
     for (Token t : m.body) {
+      if (out.size() > kMostTokens) return too_long(call);
       if (m.builtin) t.place = call.place;
       const auto p = t.kind == TokenKind::Name && !t.quoted ? std::find(m.parameters.begin(), m.parameters.end(), t.text) : m.parameters.end();
       if (p != m.parameters.end()) {
@@ -202,7 +212,7 @@ class Expander {
       if (m == macros_.end()) {
         out.push_back(t);
         ++i;
-        if (out.size() > kMostTokens) return source_.error(t.place, "the macros expand to more than 2^20 tokens here", "write a loop instead of nested macros");
+        if (out.size() > kMostTokens) return too_long(t);
         continue;
       }
       if (std::find(active.begin(), active.end(), t.text) != active.end()) {
@@ -216,8 +226,11 @@ class Expander {
       for (const auto& one : given) {
         if (one.empty()) return source_.error(t.place, "the macro `" + t.text + "` is called with an empty argument");
       }
+      if (++calls_ > kMostCalls) return source_.error(t.place, "this program calls macros more than " + std::to_string(kMostCalls) + " times", "write a loop instead of nested macros");
+      if (active.size() >= kMostNested) return source_.error(t.place, "macros are called more than " + std::to_string(kMostNested) + " deep here", "write the lines of some of them out");
+      LEMMA_TRY(const std::vector<Token> lines, instance(m->second, given, t));
       active.push_back(t.text);
-      LEMMA_TRY_VOID(expand(instance(m->second, given, t), active, out));
+      LEMMA_TRY_VOID(expand(lines, active, out));
       active.pop_back();
       i = at;
     }
@@ -227,6 +240,7 @@ class Expander {
   const syntax::Source& source_;
   std::map<std::string, Macro> macros_;
   int instances_ = 0;
+  int calls_ = 0;
 };
 
 }  // namespace

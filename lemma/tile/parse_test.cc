@@ -252,18 +252,29 @@ TEST(Parse, HostileTextGivesADiagnostic) {
   EXPECT_FALSE(parse(deep_blocks).ok());
   EXPECT_FALSE(parse("program c { size N = " + std::string(100000, '(')).ok());
   EXPECT_FALSE(parse(std::string(1000, '{')).ok());
+  // Macros that double what they are given, forty times over.
+  std::string doubling = "program c {\n output y f32[1]\n macro m0() { map y = 1 }\n";
+  for (int i = 1; i <= 40; ++i) doubling += " macro m" + std::to_string(i) + "() {\n m" + std::to_string(i - 1) + "()\n m" + std::to_string(i - 1) + "()\n }\n";
+  EXPECT_FALSE(parse(doubling + " kernel k {\n m40()\n }\n}\n").ok());
+  doubling.replace(doubling.find("map y = 1"), 9, "");  // of nothing, too
+  EXPECT_FALSE(parse(doubling + " kernel k {\n m40()\n }\n}\n").ok());
+  std::string growing = "program c {\n output y f32[1]\n macro m0(a) { map y = a }\n";
+  for (int i = 1; i <= 60; ++i) growing += " macro m" + std::to_string(i) + "(a) { m" + std::to_string(i - 1) + "(a + a) }\n";
+  EXPECT_FALSE(parse(growing + " kernel k {\n m60(1)\n }\n}\n").ok());
   EXPECT_FALSE(parse(std::string("\xff\x00program", 9)).ok());
   // Every prefix of a long program, and every single byte lost, is handled.
-  const std::string text = kEverything;
-  size_t accepted = 0;
-  for (size_t n = 0; n < text.size(); n += 7) accepted += parse(text.substr(0, n)).ok();
-  EXPECT_EQ(accepted, 0u);
-  for (size_t n = 0; n < text.size(); n += 3) {
-    std::string cut = text;
-    cut.erase(n, 1);
-    auto p = parse(cut);
-    if (p.ok()) {
-      EXPECT_TRUE(validate(*p).ok());
+  for (const std::string text : {kEverything, kVocabulary}) {
+    size_t accepted = 0;
+    for (size_t n = 0; n < text.size(); n += 7) accepted += parse(text.substr(0, n)).ok();
+    EXPECT_EQ(accepted, 0u);
+    for (size_t n = 0; n < text.size(); n += 3) {
+      std::string cut = text;
+      cut.erase(n, 1);
+      auto p = parse(cut);
+      if (p.ok()) {
+        EXPECT_TRUE(validate(*p).ok());
+        EXPECT_TRUE(parse(print(*p)).ok()) << print(*p);
+      }
     }
   }
 }
