@@ -46,7 +46,7 @@ struct Layout {
 // What thread form makes of a buffer; C keeps it and does nothing with it.
 struct BufferHints {
   int swizzle = 0;                        // bytes of a row that are swizzled, as in `layout swizzle 128`; 0: not stated
-  std::string layout;                     // `layout "..."`, not looked into yet
+  std::string layout = {};                // `layout "..."`, not looked into yet
   int versions = 1;                       // copies that turns of a pipelined loop use one after another
   bool operator==(const BufferHints&) const = default;
 };
@@ -248,7 +248,7 @@ struct Phase {
 struct Placement {
   std::optional<int> stage;               // how many turns later than its own it runs
   std::optional<int> order;               // among the statements of a turn
-  std::string role;
+  std::string role = {};
   bool operator==(const Placement&) const = default;
 };
 
