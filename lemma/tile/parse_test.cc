@@ -130,7 +130,7 @@ program vocabulary {
     assume M >= 1 : "there are rows"
     read first = part[0]
     print "block {} of {}: 100% {}" bm, ceildiv(M, 128), first * 2
-    combine sum part -> total[bm*128 +: 128] bulk async ordered by bm
+    combine sum part -> total[bm*128 +: 128] bulk async ordered by bn
     copy acc -> c[bm*128 +: 128, bn*256 +: 256]
     phase
     fragment again f32[128]

@@ -158,7 +158,12 @@ bool Machine::kernel(const Kernel& k) {
   const auto count = product(extents, int64_t(1) << 32);
   if (!count) return fault("its grid has more than 2^32 blocks");
   std::vector<int64_t> order;
-  if (options_.seed != 0) {
+  bool ordered = false;  // blocks that fold in order keep the grid's
+  visit(k.body, [&](const Stmt& s) {
+    const auto* combine = std::get_if<Combine>(&s);
+    ordered = ordered || (combine && combine->ordered);
+  });
+  if (options_.seed != 0 && !ordered) {
     order.resize(size_t(*count));
     std::iota(order.begin(), order.end(), int64_t(0));
     std::mt19937_64 random(options_.seed);

@@ -46,8 +46,9 @@ Result<void> Validator::statement(const Combine& s, int) {
   LEMMA_TRY_VOID(combines(s.op, scalar::kind_of(program_.buffers[size_t(s.to.buffer)].type), "it"));
   if (!s.ordered) return {};
   const auto v = s.ordered->as_index();
-  const bool grid = v && std::any_of(kernel_->grid.begin(), kernel_->grid.end(), [&](const GridLoop& g) { return g.var == *v; });
-  if (!grid) return fail("it is ordered by something that is no variable of the grid", "name one of the grid's variables, or leave the order out");
+  const auto loop = std::find_if(kernel_->grid.begin(), kernel_->grid.end(), [&](const GridLoop& g) { return v && g.var == *v; });
+  if (loop != kernel_->grid.end() && loop->descending) return fail("it is ordered by " + variable(*v) + ", which the grid runs through from the last", "leave `descending` out, or the order");
+  if (loop == kernel_->grid.end()) return fail("it is ordered by something that is no variable of the grid", "name one of the grid's variables, or leave the order out");
   return {};
 }
 
