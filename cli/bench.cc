@@ -98,7 +98,7 @@ int bench(const Context& context, const Options& given) {
   if (!source) return fail(context, source.error());
   const auto arguments = gather_arguments(source->graph, options.data);
   if (!arguments) return fail(context, arguments.error());
-  const auto compiled = compile_program(context, source->graph, options.program);
+  const auto compiled = compile_program(context, *source, options.program);
   if (!compiled) return fail(context, compiled.error());
   const auto kernels = load_kernels(context, *compiled, options.program);
   if (!kernels) return fail(context, kernels.error());

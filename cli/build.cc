@@ -35,11 +35,11 @@ Result<void> write_text(const std::string& path, const std::string& text, std::v
 }
 
 // Inputs, and the outputs that the oracle expects.
-Result<std::vector<runtime::Named>> make_vectors(const Context& context, const tensor::Graph& graph,
-                                                 const DataOptions& data) {
-  LEMMA_TRY(const driver::Arguments arguments, gather_arguments(graph, data));
+Result<std::vector<runtime::Named>> make_vectors(const Context& context, const Source& source,
+                                                 const ProgramOptions& program, const DataOptions& data) {
+  LEMMA_TRY(const driver::Arguments arguments, gather_arguments(source.graph, data));
   Progress progress(context, "asking the oracle");
-  LEMMA_TRY(const std::vector<runtime::Named> outputs, interpret(graph, arguments));
+  LEMMA_TRY(const std::vector<runtime::Named> outputs, interpret(context, source, program, arguments));
   std::vector<runtime::Named> all;
   for (const runtime::Named& input : arguments.inputs) all.push_back({"in_" + input.name, input.array});
   for (const runtime::Named& output : outputs) all.push_back({"out_" + output.name, output.array});
@@ -52,7 +52,7 @@ std::string default_name(const ProgramOptions& options) {
 }
 
 Result<std::vector<std::string>> write_all(const Context& context, const Options& options, const Source& source) {
-  LEMMA_TRY(const driver::Compiled compiled, compile_program(context, source.graph, options.program));
+  LEMMA_TRY(const driver::Compiled compiled, compile_program(context, source, options.program));
   LEMMA_TRY(const driver::CompileOptions compile, compile_options(options.program));
   emit::COptions how;
   how.target = compile.target;
@@ -62,7 +62,7 @@ Result<std::vector<std::string>> write_all(const Context& context, const Options
   LEMMA_TRY(const emit::Library library, emit::emit_library(compiled.program, how, naming));
   std::vector<runtime::Named> vectors;
   if (!options.no_vectors) {
-    LEMMA_TRY(vectors, make_vectors(context, source.graph, options.data));
+    LEMMA_TRY(vectors, make_vectors(context, source, options.program, options.data));
   }
   const CleanSection section;
   std::error_code error;

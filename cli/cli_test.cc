@@ -103,6 +103,44 @@ TEST(Cli, SaysThatLawsWereTested) {
   EXPECT_NE(r.out.find("triples of random and special values; a test, no proof\n"), std::string::npos) << r.out;
 }
 
+TEST(Cli, TakesTileProgramsWhereverItTakesMaths) {
+  const Workplace w;
+  w.write("twice.tile",
+          "# twice\nprogram twice {\n  size N like 9\n  input x f32[N]\n  output y f32[N]\n  kernel main grid (b < ceildiv(N, 4)) {\n"
+          "    fragment t f32[4]\n    copy x[b*4 +: 4] -> t\n    map t = t + t\n    copy t -> y[b*4 +: 4]\n  }\n}\n");
+  ASSERT_TRUE(runtime::write_npy(w.file("x.npy"), counting({5})).ok());
+  for (const char* how : {"", "--interpret "}) {
+    const Result r = w.run(std::string("--quiet run twice.tile --in x=x.npy ") + how);
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_EQ(r.out, "y f32[5]: sum 20, sum of absolute values 20\n");
+  }
+  const Result checked = w.run("check twice.tile --size N=203 --random 5 --threads 2");
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  EXPECT_TRUE(checked.out.starts_with("seed  5\nok    y f32[203]: every element, worst error 0")) << checked.out;
+  const Result measured = w.run("bench twice.tile --repetitions 2");
+  EXPECT_EQ(measured.code, 0) << measured.err;
+  EXPECT_NE(measured.out.find("72 B"), std::string::npos) << measured.out;
+  EXPECT_TRUE(w.run("show twice.tile").out.starts_with("program twice {\n  size N like 9\n"));
+  EXPECT_NE(w.run("show twice.tile --level c").out.find("lemma_run"), std::string::npos);
+  EXPECT_NE(w.run("emit twice.tile").out.find("lemma_run"), std::string::npos);
+  EXPECT_EQ(w.run("build twice.tile -o made").out, "made/twice.h\nmade/twice.c\nmade/twice.npz\n");
+  EXPECT_EQ(w.run("show twice.tile --explain").code, 2);
+  const Result short_input = w.run("run twice.tile --size N=7 --in x=x.npy");
+  EXPECT_EQ(short_input.code, 2);
+  EXPECT_NE(short_input.err.find("size 'N' is 7 by the caller, and 5 by dimension 0 of input 'x'"), std::string::npos) << short_input.err;
+  w.write("late.tile", "program late {\n  output y f32[4]\n  input x f32[4]\n  kernel main { copy x -> y }\n}\n");
+  EXPECT_NE(w.run("run late.tile --random 1").err.find("stands after the output `y`"), std::string::npos);
+}
+
+// A wrong program differs from what its blocks say in no order: the interpreter names the race.
+TEST(Cli, SaysWhereATileProgramRaces) {
+  const Workplace w;
+  w.write("race.tile", "program race {\n  input x f32[4]\n  output y f32[1]\n  kernel main grid (b < 4) { copy x[b +: 1] -> y }\n}\n");
+  const Result r = w.run("check race.tile --random 1");
+  EXPECT_EQ(r.code, 2);
+  EXPECT_NE(r.err.find("writes y[0], which another block of the grid writes"), std::string::npos) << r.err;
+}
+
 TEST(Cli, SecondRunIsAHit) {
   const Workplace w;
   const std::string command = "--json run twice.lemma --size N=3 --random 1";

@@ -20,17 +20,18 @@ struct Options {
 };
 
 // C, or the language of a device; where it has a text for each kernel, one after another.
-base::Result<std::string> text_of(const Context& context, const Options& options, const tensor::Graph& graph) {
+base::Result<std::string> text_of(const Context& context, const Options& options, const Source& source) {
   if (options.dialect == "c") {
-    LEMMA_TRY(const driver::Compiled compiled, compile_program(context, graph, options.program));
+    LEMMA_TRY(const driver::Compiled compiled, compile_program(context, source, options.program));
     return compiled.c_source;
   }
   const emit::device::Dialect* dialect = emit::device::find_dialect(options.dialect);
   if (!dialect) return base::invalid("there is no dialect '" + options.dialect + "'", {}, "c, cuda, opencl, metal, glsl or wgsl");
+  if (source.tiles) return base::unsupported("hand-written tile programs have no text for devices yet");
   LEMMA_TRY(const driver::CompileOptions how, compile_options(options.program));
   emit::device::DeviceOptions device;
   device.dialect = dialect->id;
-  LEMMA_TRY(const driver::OnDevice program, driver::compile_for_device(graph, how, device));
+  LEMMA_TRY(const driver::OnDevice program, driver::compile_for_device(source.graph, how, device));
   std::string out = program.text.preamble + program.text.source;
   for (const emit::device::DeviceKernel& k : program.text.kernels) out += k.source;
   for (const std::string& note : program.text.notes) notice(context, note);
@@ -40,7 +41,7 @@ base::Result<std::string> text_of(const Context& context, const Options& options
 int emit(const Context& context, const Options& options) {
   const auto source = load_program(context, options.program);
   if (!source) return fail(context, source.error());
-  const auto made = text_of(context, options, source->graph);
+  const auto made = text_of(context, options, *source);
   if (!made) return fail(context, made.error());
   const std::string& text = *made;
   if (!options.output.empty()) {

@@ -1,5 +1,8 @@
 #include "cli/interpret.h"
 
+#include <cstdio>
+
+#include "lemma/driver/tile_program.h"
 #include "lemma/scalar/convert.h"
 #include "lemma/tensor/bind.h"
 #include "lemma/tensor/eval.h"
@@ -50,7 +53,13 @@ std::vector<int64_t> index_of(const std::vector<int64_t>& extents, int64_t flat)
 
 }  // namespace
 
-Result<std::vector<Named>> interpret(const Graph& graph, const driver::Arguments& arguments) {
+Result<std::vector<Named>> interpret(const Context& context, const Source& source, const ProgramOptions& options,
+                                     const driver::Arguments& arguments) {
+  if (source.tiles) {
+    LEMMA_TRY(const driver::Compiled compiled, compile_program(context, source, options));
+    return driver::interpret_tiles(compiled, arguments, [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });
+  }
+  const Graph& graph = source.graph;
   LEMMA_TRY(const Oracle oracle, make_oracle(graph, arguments));
   LEMMA_TRY(const std::vector<tensor::Array> values, oracle.outputs());
   std::vector<Named> out;
@@ -65,8 +74,33 @@ Result<std::vector<Named>> interpret(const Graph& graph, const driver::Arguments
   return out;
 }
 
-Result<std::vector<Expected>> expect(const Graph& graph, const driver::Arguments& arguments,
-                                     const SampleOptions& options) {
+namespace {
+
+// Of a tile program: every element, by the block interpreter.
+Result<std::vector<Expected>> expect_tiles(const Context& context, const Source& source, const ProgramOptions& program,
+                                           const driver::Arguments& arguments) {
+  LEMMA_TRY(const std::vector<Named> outputs, interpret(context, source, program, arguments));
+  std::vector<Expected> out;
+  for (const Named& output : outputs) {
+    Expected expected{output.name, output.array.extents, {}, true};
+    for (int64_t i = 0; i < output.array.count(); ++i) {
+      driver::Reference r;
+      r.flat = i;
+      if (scalar::is_float(output.array.type)) r.real = runtime::float_at(output.array, i);
+      else r.integer = runtime::int_at(output.array, i);
+      expected.references.push_back(r);
+    }
+    out.push_back(std::move(expected));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<Expected>> expect(const Context& context, const Source& source, const ProgramOptions& program,
+                                     const driver::Arguments& arguments, const SampleOptions& options) {
+  if (source.tiles) return expect_tiles(context, source, program, arguments);
+  const Graph& graph = source.graph;
   LEMMA_TRY(const Oracle oracle, make_oracle(graph, arguments));
   std::vector<Expected> out;
   if (tensor::operation_count(oracle.graph()) <= options.most_operations) {

@@ -1,4 +1,4 @@
-// The f64 oracle, as the commands use it.
+// The f64 oracle, and for tile programs the block interpreter, as the commands use them.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "cli/session.h"
 #include "lemma/base/result.h"
 #include "lemma/driver/compare.h"
 #include "lemma/driver/execute.h"
 
 namespace lemma::cli {
 
-// All outputs, rounded to their types.
-base::Result<std::vector<runtime::Named>> interpret(const tensor::Graph& graph, const driver::Arguments& arguments);
+// All outputs, rounded to their types; a tile program's by the block interpreter, which prints to standard error.
+base::Result<std::vector<runtime::Named>> interpret(const Context& context, const Source& source,
+                                                    const ProgramOptions& options, const driver::Arguments& arguments);
 
 // What the oracle says of every output: whole while that takes at most `most_operations`, else at sampled positions.
 struct Expected {
@@ -28,7 +30,8 @@ struct SampleOptions {
   std::vector<int64_t> tiles;   // tile sizes whose edges are looked at
   uint64_t seed = 0;
 };
-base::Result<std::vector<Expected>> expect(const tensor::Graph& graph, const driver::Arguments& arguments,
+base::Result<std::vector<Expected>> expect(const Context& context, const Source& source, const ProgramOptions& program,
+                                           const driver::Arguments& arguments,
                                            const SampleOptions& options);
 
 }  // namespace lemma::cli

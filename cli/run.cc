@@ -32,11 +32,11 @@ struct Outcome {
   bool interpreted = false;
 };
 
-Result<Outcome> run_kernels(const Context& context, const Options& options, const tensor::Graph& graph,
+Result<Outcome> run_kernels(const Context& context, const Options& options, const Source& source,
                             const driver::Arguments& arguments) {
   Outcome out;
   const double start = now();
-  LEMMA_TRY(const driver::Compiled compiled, compile_program(context, graph, options.program));
+  LEMMA_TRY(const driver::Compiled compiled, compile_program(context, source, options.program));
   LEMMA_TRY(const Kernels kernels, load_kernels(context, compiled, options.program));
   LEMMA_TRY(driver::Call call, driver::prepare(compiled, arguments));
   Progress progress(context, "running");
@@ -51,12 +51,13 @@ Result<Outcome> run_kernels(const Context& context, const Options& options, cons
   return out;
 }
 
-Result<Outcome> run_interpreter(const Context& context, const tensor::Graph& graph, const driver::Arguments& arguments) {
+Result<Outcome> run_interpreter(const Context& context, const Options& options, const Source& source,
+                                const driver::Arguments& arguments) {
   Outcome out;
   Progress progress(context, "interpreting");
-  LEMMA_TRY_VOID(driver::check_inputs(graph, arguments.inputs, arguments.sizes));
+  LEMMA_TRY_VOID(driver::check_inputs(source.graph, arguments.inputs, arguments.sizes));
   const double start = now();
-  LEMMA_TRY(out.outputs, interpret(graph, arguments));
+  LEMMA_TRY(out.outputs, interpret(context, source, options.program, arguments));
   out.run_seconds = now() - start;
   out.sizes = arguments.sizes;
   out.interpreted = true;
@@ -65,12 +66,12 @@ Result<Outcome> run_interpreter(const Context& context, const tensor::Graph& gra
 
 Result<Outcome> run_program(const Context& context, const Options& options, const Source& source) {
   LEMMA_TRY(const driver::Arguments arguments, gather_arguments(source.graph, options.data));
-  if (options.interpret) return run_interpreter(context, source.graph, arguments);
+  if (options.interpret) return run_interpreter(context, options, source, arguments);
   if (options.program.compiler.empty() && !has_compiler(context, options.program)) {
     notice(context, "there is no C compiler (none of gcc, cc, clang); the program is interpreted, which is slow");
-    return run_interpreter(context, source.graph, arguments);
+    return run_interpreter(context, options, source, arguments);
   }
-  return run_kernels(context, options, source.graph, arguments);
+  return run_kernels(context, options, source, arguments);
 }
 
 Result<void> write_outputs(const std::vector<Destination>& destinations, const std::vector<Named>& outputs) {

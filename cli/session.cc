@@ -3,8 +3,10 @@
 #include <chrono>
 
 #include "cli/progress.h"
+#include "lemma/driver/tile_program.h"
 #include "lemma/language/language.h"
 #include "lemma/runtime/host.h"
+#include "lemma/tile/parse.h"
 
 namespace lemma::cli {
 
@@ -18,15 +20,21 @@ Result<Source> load_program(const Context& context, const ProgramOptions& option
   Progress progress(context, "reading " + options.program);
   Source source;
   LEMMA_TRY(source.text, read_text(options.program));
+  if (driver::is_tile_text(source.text)) {
+    LEMMA_TRY(source.tiles, tile::parse(source.text, options.program == "-" ? "<stdin>" : options.program));
+    LEMMA_TRY(source.graph, driver::interface_of(*source.tiles));
+    return source;
+  }
   LEMMA_TRY(source.graph, language::parse(source.text, options.program == "-" ? "<stdin>" : options.program));
   return source;
 }
 
-Result<driver::Compiled> compile_program(const Context& context, const tensor::Graph& graph,
+Result<driver::Compiled> compile_program(const Context& context, const Source& source,
                                          const ProgramOptions& options, const driver::Trace& trace) {
   Progress progress(context, "deriving kernels");
   LEMMA_TRY(const driver::CompileOptions compile, compile_options(options));
-  return driver::compile(graph, compile, trace);
+  if (source.tiles) return driver::compile_tiles(*source.tiles, compile, trace);
+  return driver::compile(source.graph, compile, trace);
 }
 
 runtime::CacheOptions cache_options(const Context& context, bool no_cache) {

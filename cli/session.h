@@ -1,4 +1,5 @@
-// A program on its way to running: its text, its graph, what the pipeline made of it, the loaded kernels.
+// A program on its way to running: its text, its graph, what the pipeline made of it, the loaded kernels. A text that
+// begins with `program` is a tile program; its graph says what it takes and gives (see driver/tile_program.h).
 #pragma once
 
 #include <functional>
@@ -17,10 +18,11 @@ namespace lemma::cli {
 struct Source {
   std::string text;
   tensor::Graph graph;
+  std::optional<tile::Program> tiles;
 };
 base::Result<Source> load_program(const Context& context, const ProgramOptions& options);
 
-base::Result<driver::Compiled> compile_program(const Context& context, const tensor::Graph& graph,
+base::Result<driver::Compiled> compile_program(const Context& context, const Source& source,
                                                const ProgramOptions& options, const driver::Trace& trace = {});
 
 runtime::CacheOptions cache_options(const Context& context, bool no_cache = false);

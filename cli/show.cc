@@ -64,9 +64,15 @@ void print_text(const std::string& text) {
   if (!text.empty() && text.back() != '\n') std::fputc('\n', stdout);
 }
 
-int show(const Context& context, const Options& options) {
+int show(const Context& context, Options options) {
   const auto source = load_program(context, options.program);
   if (!source) return fail(context, source.error());
+  if (source->tiles) {
+    if (options.explain || !options.pass.empty() || options.level == "maths" || options.level == "schedule") {
+      return fail(context, base::invalid("this is a tile program, which has no maths, no passes and no schedule", {}, "show it with --level tile or --level c"));
+    }
+    if (options.level == "derived") options.level = "tile";
+  }
   if (options.level == "maths" && !options.explain && !options.all && options.pass.empty() && !context.json) {
     print_text(source->text);
     return kOk;
@@ -75,7 +81,7 @@ int show(const Context& context, const Options& options) {
   const auto trace = [&](const std::string& name, const std::string& text, double seconds) {
     stages.push_back({name, text, seconds});
   };
-  const auto compiled = compile_program(context, source->graph, options.program, trace);
+  const auto compiled = compile_program(context, *source, options.program, trace);
   // What was reached before a failure is worth seeing.
   if (!compiled && !options.all) return fail(context, compiled.error());
   if (!options.pass.empty() && !find_stage(stages, options.pass)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "lemma/base/check.h"
 #include "lemma/base/match.h"
 #include "lemma/emit/body.h"
 #include "lemma/emit/statements.h"
@@ -141,8 +142,7 @@ void emit_block(Unit& unit, const tile::Block& block) {
     }
     const tile::Stmt& stmt = (*work.block)[work.next++];
     base::match(
-        static_cast<const std::variant<tile::Let, tile::Alloc, tile::Copy, tile::Map, tile::Reduce, tile::Scan,
-                                       tile::Gemm, tile::For, tile::If, tile::Assert>&>(stmt),
+        static_cast<const tile::StmtVariant&>(stmt),
         [&](const tile::Let& s) { emit_let(unit, s); },
         [&](const tile::Alloc& s) { unit.used_buffers.insert(s.buffer); },
         [&](const tile::Copy& s) { emit_copy(unit, s); },
@@ -161,7 +161,13 @@ void emit_block(Unit& unit, const tile::Block& block) {
           unit.out.open("if (" + condition + ")");
           stack.push_back({&s.then, 0, 2, s.otherwise.empty() ? nullptr : &s.otherwise});
         },
-        [&](const tile::Assert& s) { emit_assert(unit, s); });
+        [&](const tile::Assert& s) {
+          if (!s.assumed) emit_assert(unit, s);
+        },
+        [&](const tile::Combine& s) { emit_combine(unit, s); },
+        [&](const tile::Print& s) { emit_print(unit, s); },
+        [&](const tile::Extern& s) { emit_extern(unit, s); },
+        [&](const tile::Phase&) { LEMMA_CHECK(false, "a phase is left in a kernel: split_phases comes first"); });
   }
 }
 

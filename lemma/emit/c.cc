@@ -10,6 +10,7 @@
 #include "lemma/emit/statements.h"
 #include "lemma/emit/unit.h"
 #include "lemma/emit/value.h"
+#include "lemma/tile/passes/split_phases.h"
 
 namespace lemma::emit {
 
@@ -51,6 +52,7 @@ class UnitWriter {
     body += unit_.out.text();
     body += exported;
     std::string head = "/* " + title() + " */\n#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n";
+    if (unit_.prints) head += "#include <stdio.h>\n";
     return head + prelude_for(body, unit_.options.target.vector_bytes) + "\n" + body;
   }
 
@@ -66,6 +68,7 @@ class UnitWriter {
     unit_.used_sizes.clear();
     unit_.used_buffers.clear();
     unit_.temporaries.clear();
+    unit_.combined.clear();
     unit_.restart_names();
     unit_.out.set_depth(1);
     for (const tile::GridLoop& g : k.grid) note_range(unit_, {g.var, g.extent});
@@ -87,7 +90,9 @@ class UnitWriter {
       if (!is_global(unit_.buffer(b).space)) continue;
       const std::string& name = unit_.raw_buffer_name(b);
       const std::string type = pointer(unit_, b);
-      w.line(type + " LM_RESTRICT const " + name + " = lm_e->" + name + ";");
+      // What other blocks change meanwhile must be read when it is its turn.
+      const std::string restricted = unit_.combined.count(b) ? " const " : " LM_RESTRICT const ";
+      w.line(type + restricted + name + " = lm_e->" + name + ";");
     }
     w.raw(locals.text());
     w.line("(void)lm_e;");
@@ -245,7 +250,7 @@ class UnitWriter {
     unpack_sizes();
     w.line("const int64_t lm_blocks = " + block_count(k) + ";");
     w.line("(void)lm_slice;");
-    if (unit_.options.openmp && !k.grid.empty()) {
+    if (unit_.options.openmp && !k.grid.empty() && !ordered(k)) {
       w.line("#if defined(_OPENMP)");
       w.open("if (lm_e->threads > 1 && lm_blocks > 1)");
       w.line("const int lm_team = lm_blocks < lm_e->threads ? (int)lm_blocks : lm_e->threads;");
@@ -360,8 +365,9 @@ std::string runtime_exports(const Unit& unit, const tile::Program& p) {
 
 }  // namespace
 
-base::Result<std::string> emit_c(const tile::Program& program, const COptions& options) {
-  LEMMA_TRY_VOID(check(program));
+base::Result<std::string> emit_c(const tile::Program& given, const COptions& options) {
+  LEMMA_TRY_VOID(check(given));
+  const tile::Program program = tile::split_phases(given);
   UnitWriter writer(program, options);
   std::string text;
   if (options.openmp) text = "#if defined(_OPENMP)\nint omp_get_thread_num(void);\n#endif\n";
@@ -369,9 +375,10 @@ base::Result<std::string> emit_c(const tile::Program& program, const COptions& o
   return text + runtime_exports(writer.unit(), program);
 }
 
-base::Result<Library> emit_library(const tile::Program& program, const COptions& options,
+base::Result<Library> emit_library(const tile::Program& given, const COptions& options,
                                    const LibraryOptions& library) {
-  LEMMA_TRY_VOID(check(program));
+  LEMMA_TRY_VOID(check(given));
+  const tile::Program program = tile::split_phases(given);
   COptions plain = options;
   plain.openmp = options.openmp;
   UnitWriter writer(program, plain);

@@ -8,6 +8,7 @@
 #include "lemma/emit/statements.h"
 #include "lemma/emit/store.h"
 #include "lemma/emit/value.h"
+#include "lemma/tile/edit.h"
 
 namespace lemma::emit {
 
@@ -269,6 +270,39 @@ view::Formula inside(const Unit& unit, const Access& access) {
 }
 
 }  // namespace
+
+void emit_combine(Unit& unit, const tile::Combine& combine) {
+  for (const Range& r : combine.box) note_range(unit, r);
+  tile::Map map;
+  map.points = combine.box;
+  map.where = inside(unit, combine.to) && inside(unit, combine.from);
+  map.reads = {combine.from};
+  map.reads[0].guard = {};
+  const scalar::Kind from = scalar::kind_of(unit.buffer(combine.from.buffer).type);
+  const scalar::Kind to = scalar::kind_of(unit.buffer(combine.to.buffer).type);
+  Access target = combine.to;
+  target.guard = {};
+  map.stores.push_back({target, scalar::cast(scalar::arg(unit.arena, from, 0), to), {}, combine.op});
+  const bool shared = is_global(unit.buffer(combine.to.buffer).space) && unit.options.openmp;
+  unit.combined.insert(combine.to.buffer);
+  if (shared) {
+    unit.out.line("#if defined(_OPENMP)");
+    unit.out.line("#pragma omp critical(lm_combine)");
+    unit.out.line("#endif");
+  }
+  unit.out.open("");
+  emit_map(unit, map);
+  unit.out.close();
+}
+
+bool ordered(const tile::Kernel& kernel) {
+  bool out = false;
+  tile::visit(kernel.body, [&](const tile::Stmt& s) {
+    const auto* combine = std::get_if<tile::Combine>(&s);
+    out = out || (combine && combine->ordered);
+  });
+  return out;
+}
 
 // A copy is a map that reads where the source has an element and stores where the target has one.
 void emit_copy(Unit& unit, const tile::Copy& copy) {

@@ -10,6 +10,13 @@ namespace lemma::emit {
 
 void emit_map(Unit& unit, const tile::Map& map);
 void emit_copy(Unit& unit, const tile::Copy& copy);
+// One block at a time folds a tile into memory; the blocks of an ordered one come in grid order (see ordered()).
+void emit_combine(Unit& unit, const tile::Combine& combine);
+// Whether a kernel folds in grid order, so that its blocks must run one after another.
+bool ordered(const tile::Kernel& kernel);
+
+void emit_print(Unit& unit, const tile::Print& print);
+void emit_extern(Unit& unit, const tile::Extern& text);
 
 // A value that a reduction computes on the way, over its reads and in the unit's arena, and where it stores it.
 struct Kept {

@@ -51,6 +51,8 @@ class Unit {
   std::set<std::string> tiles;               // definitions of register tiles that kernels call
   std::set<int> used_sizes, used_buffers;    // by the kernel being written
   std::vector<LocalBuffer> temporaries;      // of the kernel being written
+  std::set<int> combined;                    // buffers that blocks fold into side by side
+  bool prints = false;                       // some kernel writes to standard error
   scalar::Arena arena;                       // for expressions made while emitting
 
   // Buffers and variables made for an expansion stand behind the program's own.

@@ -126,7 +126,7 @@ base::Result<NodeId> Parser::unary() {
 
 // `else`, as often as it stands there: a else b else c is the first of them that exists.
 base::Result<NodeId> Parser::guarded(NodeId node) {
-  while (peek().word("else")) {
+  while (peek().word("else") && !at_end_word()) {
     const Place place = next().place;
     base::Result<NodeId> fallback = NodeId(-1);
     if (peek().symbol("-")) {
@@ -149,6 +149,10 @@ base::Result<NodeId> Parser::guarded(NodeId node) {
     node = tree_.add(std::move(n));
   }
   return node;
+}
+
+bool Parser::at_end_word() const {
+  return peek().kind == TokenKind::Name && !peek().quoted && std::find(ends.begin(), ends.end(), peek().text) != ends.end();
 }
 
 bool Parser::begins_operand(const Token& token) const {
@@ -257,7 +261,7 @@ base::Result<NodeId> Parser::named() {
   n.items = std::move(items.items);
   n.labels = std::move(items.labels);
   n.condition = items.condition;
-  if (begins_operand(peek())) {
+  if (begins_operand(peek()) && !at_end_word()) {
     // The body of a fold: a product.
     LEMMA_TRY(n.body, binary(product_level));
   }

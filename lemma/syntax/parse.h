@@ -7,7 +7,9 @@
 // Nesting is bounded (max_depth); chains of one precedence are one node, however long.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lemma/syntax/token.h"
@@ -81,6 +83,9 @@ class Parser {
   base::Result<void> expect(std::string_view symbol, const std::string& where);
   base::Result<Token> expect_name(const std::string& what);
   void skip_separators();
+  // Words of the statement around that end an expression where a fold's body or an `else` could follow, as in
+  // `ceildiv(n, 2) pipelined 3`.
+  std::span<const std::string_view> ends;
   const Source& source() const { return source_; }
   Tree& tree() { return tree_; }
 
@@ -106,6 +111,7 @@ class Parser {
   base::Result<NodeId> guarded(NodeId node);
   base::Result<void> deeper();
   bool begins_operand(const Token& token) const;
+  bool at_end_word() const;
 
   const Source& source_;
   const std::vector<Token>& tokens_;

@@ -79,9 +79,21 @@ struct Replacer {
     bind(s.m.var); bind(s.n.var); bind(s.k.var); bind(s.taps);
     at(s.a); at(s.b); at(s.acc);
   }
-  void operator()(For& s) const { at(s.begin); at(s.end); bind(s.var); }
+  void operator()(For& s) const { at(s.begin); at(s.end); bind(s.var); extents(s.points); bind(s.points); at(s.where); }
   void operator()(If& s) const { at(s.reads); at(s.condition); }
   void operator()(Assert& s) const { at(s.reads); at(s.condition); }
+  void operator()(Combine& s) const {
+    extents(s.box); bind(s.box); at(s.from); at(s.to);
+    if (s.ordered) at(*s.ordered);
+  }
+  void operator()(Print& s) const { at(s.reads); at(s.values); }
+  void operator()(Extern& s) const {
+    for (auto* list : {&s.reads, &s.writes}) {
+      for (int& b : *list) if (p.buffer) b = p.buffer(b);
+    }
+    at(s.values);
+  }
+  void operator()(Phase&) const {}
 };
 
 }  // namespace
@@ -100,8 +112,10 @@ std::vector<Var> bound_variables(const Stmt& stmt) {
 }
 
 const char* word(const Stmt& stmt) {
-  static constexpr const char* kWords[] = {"let", "alloc", "copy", "map", "reduce", "scan", "gemm", "for", "if", "assert"};
-  return kWords[stmt.index()];
+  static constexpr const char* kWords[] = {"let", "alloc", "copy", "map", "reduce", "scan", "gemm", "for", "if", "assert",
+                                           "combine", "print", "extern", "phase"};
+  const auto* check = std::get_if<Assert>(&stmt);
+  return check && check->assumed ? "assume" : kWords[stmt.index()];
 }
 
 }  // namespace lemma::tile

@@ -23,7 +23,7 @@ class Canonical {
     to_.name = names.program;
     to_.arena = arena_;
     for (size_t i = 0; i < from_.sizes.size(); ++i) {
-      to_.sizes.push_back({names.sizes[i], from_.sizes[i].definition.valid() ? expression(from_.sizes[i].definition) : Expr()});
+      to_.sizes.push_back({names.sizes[i], from_.sizes[i].definition.valid() ? expression(from_.sizes[i].definition) : Expr(), from_.sizes[i].typical});
     }
     for (size_t i = 0; i < from_.buffers.size(); ++i) {
       if (is_local(from_.buffers[i].space)) continue;
@@ -54,6 +54,7 @@ class Canonical {
     buffer_[i] = int(to_.buffers.size());
     to_.buffers.push_back(from_.buffers[i]);
     to_.buffers.back().name.clear();
+    to_.buffers.back().hints.layout = message_text(from_.buffers[i].hints.layout);
   }
   int buffer(int b) {
     if (b < 0 || size_t(b) >= buffer_.size()) return b;
@@ -101,6 +102,10 @@ class Canonical {
       if (auto* scan = std::get_if<Scan>(&s)) scan->comment.clear();
       if (auto* check = std::get_if<Assert>(&s)) check->message = message_text(check->message);
       if (auto* gemm = std::get_if<Gemm>(&s)) gemm->comment.clear();
+      if (auto* shown = std::get_if<Print>(&s)) shown->text = message_text(shown->text);
+      if (auto* raw = std::get_if<Extern>(&s)) {
+        for (std::string& line : raw->lines) line = message_text(line);
+      }
       for (Block* inner : bodies(s)) block(*inner);
     }
   }

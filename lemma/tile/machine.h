@@ -18,6 +18,16 @@ inline constexpr int kLanes = 512;
 
 class Machine;
 
+inline std::vector<Var> variables_of(const std::vector<Range>& ranges) {
+  std::vector<Var> out;
+  for (const Range& r : ranges) out.push_back(r.var);
+  return out;
+}
+
+inline scalar::Scalar converted(scalar::Scalar value, scalar::Kind from, scalar::Kind to) {
+  return from == to ? value : scalar::apply(scalar::Op::Cast, to, from, 0, {&value, 1});
+}
+
 // The points of a box, a chunk at a time in row-major order.
 class Points {
  public:
@@ -148,6 +158,10 @@ class Machine {
   bool statement(const For& s);
   bool statement(const If& s);
   bool statement(const Assert& s);
+  bool statement(const Combine& s);
+  bool statement(const Print& s);
+  bool statement(const Extern& s);
+  bool statement(const Phase&) { return true; }  // split_phases leaves none
 
   bool store(const Store& s, LaneAccess& to, size_t root, PointBody& body, int64_t first_point);
   std::optional<bool> condition(const std::vector<Access>& reads, const view::Formula& condition, const void* key);

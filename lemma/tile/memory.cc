@@ -58,13 +58,32 @@ Conflict Storage::write(int64_t element, const Toucher& who, bool watch_points, 
     const int met = write_meets(points_[e], who.statement, who.point);
     if (met) return met == 1 ? Conflict::PointRead : Conflict::PointWrite;
   }
+  keep(element, value, rounding);
+  return Conflict::None;
+}
+
+Conflict Storage::combine(int64_t element, const Toucher& who, scalar::Scalar value, Rounding rounding) {
+  const size_t e = size_t(element);
+  if (global_) {
+    Marks& m = blocks_[e];
+    const bool written = m.writer_group == who.kernel, read = m.reader_group == who.kernel;
+    if (written && m.writer != kCombined && m.writer != who.block) return Conflict::BlockWrite;
+    if (read && m.reader != who.block) return Conflict::BlockRead;
+    m.writer = written && m.writer == who.block ? who.block : kCombined;
+    m.writer_group = who.kernel;
+  }
+  if (!written_[e]) return Conflict::Unwritten;
+  keep(element, value, rounding);
+  return Conflict::None;
+}
+
+void Storage::keep(int64_t element, scalar::Scalar value, Rounding rounding) {
   if (!scalar::is_float(type_)) {
     value.i = scalar::wrapped(type_, value.i);
   } else if (type_ != scalar::DType::F64 && rounding != Rounding::None) {
     if (rounding == Rounding::All || scalar::bits(type_) < 32) value.f = scalar::rounded(type_, value.f);
   }
   put(element, value);
-  return Conflict::None;
 }
 
 void Storage::put(int64_t element, scalar::Scalar value) {

@@ -43,6 +43,9 @@ class Storage {
   Conflict read(int64_t element, const Toucher& who, bool watch_points, scalar::Scalar& value);
   Conflict write(int64_t element, const Toucher& who, bool watch_points, scalar::Scalar value, Rounding rounding);
 
+  // As write, for one of a fold's terms: blocks may meet at such an element, but with nothing else.
+  Conflict combine(int64_t element, const Toucher& who, scalar::Scalar value, Rounding rounding);
+
   // Without checks: to fill from and copy to the caller's arrays.
   void put(int64_t element, scalar::Scalar value);
   bool written(int64_t element) const { return written_[size_t(element)] != 0; }
@@ -56,6 +59,8 @@ class Storage {
     int64_t reader_group = 0, reader = 0;
   };
   static bool read_meets(Marks& m, int64_t group, int64_t who);
+  static constexpr int64_t kCombined = -2;  // a writer that stands for all blocks that combine
+  void keep(int64_t element, scalar::Scalar value, Rounding rounding);
   static int write_meets(Marks& m, int64_t group, int64_t who);  // 0: nobody, 1: a reader, 2: a writer
 
   scalar::DType type_ = scalar::DType::F32;

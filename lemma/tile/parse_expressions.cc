@@ -144,6 +144,11 @@ Result<Terms::Typed> Terms::name(NodeId id) {
   if (const auto* v = std::get_if<VariableName>(m)) return Typed{scalar::index(*arena, v->variable)};
   if (const auto* r = std::get_if<ReadName>(m)) return Typed{scalar::arg(*arena, read_kind(r->read), r->read)};
   if (const auto* d = std::get_if<DefinitionName>(m)) return Typed{d->value};
+  LEMMA_TRY(const std::optional<Access> tile, bare_tile(id));
+  if (tile) {
+    LEMMA_TRY(const int read, add_read(id, *tile));
+    return Typed{scalar::arg(*arena, read_kind(read), read)};
+  }
   return error(id, "`" + text + "` is not a value", "a buffer is read by coordinates, as in " + text + "[i]");
 }
 
@@ -282,6 +287,11 @@ std::optional<int> Terms::index_leaf(const std::string& text, int number) const 
 
 Result<Terms::Typed> Terms::call(NodeId id) {
   const Node node = tree_[id];
+  // `ceildiv(n, 2) pipeline 3`: a word where the expression should have ended.
+  if (node.body >= 0 && tree_[node.body].kind == NodeKind::Name && (node.text == "ceildiv" || parse_op(node.text) || scalar::parse_dtype(node.text))) {
+    const std::string near = syntax::nearest(tree_[node.body].text, {"step", "unrolled", "serial", "pipelined", "where", "stage", "order", "fill", "async"});
+    return error(node.body, "found `" + tree_[node.body].text + "`, expected an operator or the end of the expression", near.empty() ? "" : "did you mean `" + near + "`?");
+  }
   if (node.body >= 0 || node.condition >= 0 || node.scan) return error(id, "found a fold in an expression; a tile program folds by reduce and scan");
   for (const std::string& label : node.labels) {
     if (!label.empty()) return error(id, "found `" + label + " =`, expected a value");

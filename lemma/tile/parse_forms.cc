@@ -215,22 +215,50 @@ Result<Access> Terms::access(NodeId id) {
   const Meaning* m = scope.find(node.text);
   if (!m) return unknown(id, "a buffer");
   const auto* buffer = std::get_if<BufferName>(m);
-  if (!buffer) return error(id, "`" + node.text + "` is not a buffer");
-  Access out;
-  out.buffer = buffer->buffer;
-  const size_t rank = program_.buffers[size_t(out.buffer)].extents.size();
+  const auto* part = std::get_if<RegionName>(m);
+  if (!buffer && !part) return error(id, "`" + node.text + "` is not a buffer");
+  const Region region = part ? part->region : whole(buffer->buffer, program_);
+  const size_t rank = region.axes.size();
   if (items.size() - 1 != rank) {
     return error(id, "`" + node.text + "` has " + std::to_string(rank) + " dimensions, found " + std::to_string(items.size() - 1) + " coordinates");
   }
+  std::vector<Form> positions;
   for (size_t i = 1; i < items.size(); ++i) {
     LEMMA_TRY(Form f, form(items[i]));
-    out.coords.push_back(std::move(f));
+    positions.push_back(std::move(f));
   }
-  return out;
+  return region.at(positions);
+}
+
+// A tile's name alone, under `map y = x`; nothing where no element is under way or the name is no tile's.
+Result<std::optional<Access>> Terms::bare_tile(NodeId id) {
+  const Meaning* m = scope.find(tree_[id].text);
+  const auto* buffer = m ? std::get_if<BufferName>(m) : nullptr;
+  const auto* part = m ? std::get_if<RegionName>(m) : nullptr;
+  if (!element || (!buffer && !part)) return std::optional<Access>();
+  const Region region = part ? part->region : whole(buffer->buffer, program_);
+  if (region.axes.size() != element->size()) {
+    return error(id, "`" + tree_[id].text + "` has " + std::to_string(region.axes.size()) + " dimensions, and the tile that is written has " + std::to_string(element->size()),
+                 "name the indices: map (i < n, j < m) { ... }");
+  }
+  for (size_t i = 0; written && i < region.axes.size(); ++i) {
+    if (region.axes[i].extent == written->axes[i].extent) continue;
+    view::Names names;
+    names.index = [this](int v) { return program_.variables[size_t(v)]; };
+    names.size = [this](int s) { return program_.sizes[size_t(s)].name; };
+    names.data = [](int) { return std::string("?"); };
+    return error(id, "`" + tree_[id].text + "` has the extent " + view::print(region.axes[i].extent, names) + " in dimension " + std::to_string(i) + ", the tile that is written " + view::print(written->axes[i].extent, names),
+                 "name the indices, or a part: let u = x[0 +: n]");
+  }
+  return std::optional<Access>(region.at(*element));
 }
 
 Result<int> Terms::inline_read(NodeId id) {
   LEMMA_TRY(Access a, access(id));
+  return add_read(id, std::move(a));
+}
+
+Result<int> Terms::add_read(NodeId id, Access a) {
   if (!reads) return error(id, "`" + tree_[id].text + "` cannot be read here");
   for (size_t r = named_reads; r < reads->size(); ++r) {
     if ((*reads)[r] == a) return int(r);

@@ -12,6 +12,7 @@
 
 #include "lemma/syntax/parse.h"
 #include "lemma/tile/program.h"
+#include "lemma/tile/regions.h"
 
 namespace lemma::tile {
 
@@ -25,7 +26,8 @@ struct VariableName { Var variable; };
 struct ReadName { int read; };
 struct DefinitionName { scalar::Expr value; };
 struct MonoidName { monoid::MonoidRef monoid; };
-using Meaning = std::variant<SizeName, BufferName, VariableName, ReadName, DefinitionName, MonoidName>;
+struct RegionName { Region region; };            // `let t = acc[.., c*64 +: 64]`
+using Meaning = std::variant<SizeName, BufferName, VariableName, ReadName, DefinitionName, MonoidName, RegionName>;
 
 // Names in scope. Nothing shadows: a name that is taken is an error of the text.
 class Scope {
@@ -41,7 +43,7 @@ class Scope {
     const auto* buffer = it == names_.end() ? nullptr : std::get_if<BufferName>(&it->second);
     if (!buffer || !buffer->dormant) return;
     names_.erase(it);
-    order_.erase(std::find(order_.begin(), order_.end(), name));
+    std::find(order_.begin(), order_.end(), name)->clear();  // its place stays, so that marks hold
   }
   // As release, but buffers stay, dormant.
   void release_keeping_buffers(size_t mark) {
@@ -81,6 +83,9 @@ class Terms {
   // In a scan's stores and a monoid's finish, `state(c)`: the kinds of the components.
   const std::vector<scalar::Kind>* states = nullptr;
   const MonoidLeaves* leaves = nullptr;
+  // In `map y = x * s`: where a tile stands alone, its element here.
+  const std::vector<view::Form>* element = nullptr;
+  const Region* written = nullptr;   // the tile whose element it is
   // Where expressions live: the program's arena, or a monoid's.
   scalar::Arena* arena = nullptr;
 
@@ -104,6 +109,8 @@ class Terms {
   base::Result<view::Formula> comparison(syntax::NodeId id);
   base::Result<view::Formula> both(syntax::NodeId id, const view::Formula& a, const view::Formula& b) const;
   base::Result<int> inline_read(syntax::NodeId id);
+  base::Result<int> add_read(syntax::NodeId id, Access access);
+  base::Result<std::optional<Access>> bare_tile(syntax::NodeId id);
 
   base::Result<Typed> typed(syntax::NodeId id);
   base::Result<Typed> name(syntax::NodeId id);

@@ -90,6 +90,62 @@ program everything {
 }
 )";
 
+const char* kVocabulary = R"(
+program vocabulary {
+  size M, N, K
+  input a bf16[M, K]
+  input b bf16[K, N]
+  input q f32[2, N, 128]
+  output c bf16[M, N]
+  output d f32[M, N]
+  scratch total f32[M]
+  macro scaled(t, s) {
+    let rows = 3
+    map t = t * s
+    map (i < rows) t[i, 0] = t[i, 0] + f32(rows)
+  }
+  macro draw(i, u) {
+    philox_uniform(7, i, u)
+  }
+  kernel main grid persistent (bn < ceildiv(N, 256), descending bm < ceildiv(M, 128)) order rows 8 threads 256 warps 8 {
+    shared as bf16[128, 64] layout swizzle 128 versions 2, bs bf16[64, 256] layout "as given"
+    fragment acc, other f32[128, 256] = 0, part f32[128] = 0
+    local n f32[4]
+    for kb in 0 .. ceildiv(K, 64) where (i < 128, j < 64) kb*64 + j < K and bm*128 + i < M pipelined 4 {
+      copy a[bm*128 +: 128, kb*64 +: 64] -> as fill 0 async stage +1 by producer
+      copy b[kb*64 +: 64, bn*256 +: 256] -> bs fill 0
+      gemm acc += as * bs team columns order 2
+      gemm other[.., 0 +: 64] = as * as[0 +: 64, ..]^T
+    }
+    for cb in 0 .. 4 unrolled {
+      let t = acc[.., cb*64 +: 64]
+      let u = t[2 +: 64, ..]
+      map (i < 128, j < 64) where i < j else 0 { let w = t[i, j] * 2; t[i, j] = w; u[i % 64, j] = w, else 1 }
+      map (i < 128) part[i] = t[i, 0]
+      reduce part[i] += sum(j < 64 : j <= i) t[i, j] * t[i, j]
+      reduce part[0] = max(j < 64) t[0, j]
+      scaled(t, 2.0)
+      scaled(u, part[0] + 1)
+    }
+    assume M >= 1 : "there are rows"
+    read first = part[0]
+    print "block {} of {}: 100% {}" bm, ceildiv(M, 128), first * 2
+    combine sum part -> total[bm*128 +: 128] bulk async ordered by bn
+    copy acc -> c[bm*128 +: 128, bn*256 +: 256]
+    phase
+    fragment again f32[128]
+    copy total[bm*128 +: 128] -> again
+    extern c reads again writes d values bm, N {
+      "for (int i = 0; i < 4; ++i) $d[$0[i] > $bm ? 0 : $N] = \"$0\"[i];"
+    }
+    map (i < 4) {
+      draw(i + 1, v)
+      again[i] = v
+    }
+  }
+}
+)";
+
 Program parsed(std::string text) {
   auto p = parse(text, "test");
   if (!p.ok()) ADD_FAILURE() << base::render(p.error());
@@ -103,6 +159,18 @@ TEST(Parse, EverythingRoundTrips) {
   const Program p = parsed(text);
   ASSERT_EQ(p.kernels.size(), 2u);
   expect_round_trip(p);
+}
+
+TEST(Parse, TheVocabularyRoundTrips) {
+  const Program p = parsed(kVocabulary);
+  ASSERT_EQ(p.kernels.size(), 1u);
+  expect_round_trip(p);
+  const auto& loop = std::get<For>(p.kernels[0].body[9]);
+  EXPECT_EQ(loop.kind, LoopKind::Pipelined);
+  EXPECT_EQ(loop.depth, 4);
+  EXPECT_EQ(loop.points.size(), 2u);
+  EXPECT_EQ(loop.body[0].placement, (Placement{1, {}, "producer"}));
+  EXPECT_EQ(std::get<Gemm>(loop.body[2]).team, Team::Columns);
 }
 
 TEST(Parse, LongChainsAndSharedExpressionsRoundTrip) {
@@ -184,18 +252,29 @@ TEST(Parse, HostileTextGivesADiagnostic) {
   EXPECT_FALSE(parse(deep_blocks).ok());
   EXPECT_FALSE(parse("program c { size N = " + std::string(100000, '(')).ok());
   EXPECT_FALSE(parse(std::string(1000, '{')).ok());
+  // Macros that double what they are given, forty times over.
+  std::string doubling = "program c {\n output y f32[1]\n macro m0() { map y = 1 }\n";
+  for (int i = 1; i <= 40; ++i) doubling += " macro m" + std::to_string(i) + "() {\n m" + std::to_string(i - 1) + "()\n m" + std::to_string(i - 1) + "()\n }\n";
+  EXPECT_FALSE(parse(doubling + " kernel k {\n m40()\n }\n}\n").ok());
+  doubling.replace(doubling.find("map y = 1"), 9, "");  // of nothing, too
+  EXPECT_FALSE(parse(doubling + " kernel k {\n m40()\n }\n}\n").ok());
+  std::string growing = "program c {\n output y f32[1]\n macro m0(a) { map y = a }\n";
+  for (int i = 1; i <= 60; ++i) growing += " macro m" + std::to_string(i) + "(a) { m" + std::to_string(i - 1) + "(a + a) }\n";
+  EXPECT_FALSE(parse(growing + " kernel k {\n m60(1)\n }\n}\n").ok());
   EXPECT_FALSE(parse(std::string("\xff\x00program", 9)).ok());
   // Every prefix of a long program, and every single byte lost, is handled.
-  const std::string text = kEverything;
-  size_t accepted = 0;
-  for (size_t n = 0; n < text.size(); n += 7) accepted += parse(text.substr(0, n)).ok();
-  EXPECT_EQ(accepted, 0u);
-  for (size_t n = 0; n < text.size(); n += 3) {
-    std::string cut = text;
-    cut.erase(n, 1);
-    auto p = parse(cut);
-    if (p.ok()) {
-      EXPECT_TRUE(validate(*p).ok());
+  for (const std::string text : {kEverything, kVocabulary}) {
+    size_t accepted = 0;
+    for (size_t n = 0; n < text.size(); n += 7) accepted += parse(text.substr(0, n)).ok();
+    EXPECT_EQ(accepted, 0u);
+    for (size_t n = 0; n < text.size(); n += 3) {
+      std::string cut = text;
+      cut.erase(n, 1);
+      auto p = parse(cut);
+      if (p.ok()) {
+        EXPECT_TRUE(validate(*p).ok());
+        EXPECT_TRUE(parse(print(*p)).ok()) << print(*p);
+      }
     }
   }
 }

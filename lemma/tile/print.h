@@ -1,5 +1,5 @@
 // The text of a tile program. Complete (everything in the structs but the names of what shares a name is there),
-// deterministic, and read back by parse.h. docs/tile.md has the grammar.
+// deterministic, and read back by parse.h. docs/ir.md has the grammar.
 #pragma once
 
 #include <string>

@@ -43,6 +43,14 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
+// What thread form makes of a buffer; C keeps it and does nothing with it.
+struct BufferHints {
+  int swizzle = 0;                        // bytes of a row that are swizzled, as in `layout swizzle 128`; 0: not stated
+  std::string layout = {};                // `layout "..."`, not looked into yet
+  int versions = 1;                       // copies that turns of a pipelined loop use one after another
+  bool operator==(const BufferHints&) const = default;
+};
+
 struct Buffer {
   std::string name;
   scalar::DType type = scalar::DType::F32;
@@ -51,6 +59,8 @@ struct Buffer {
   std::vector<view::Form> strides;        // of parameters that come strided: elements per dimension, over sizes;
                                           // empty: contiguous row-major
   Layout layout;
+  BufferHints hints = {};
+  std::optional<view::Form> low = {}, high = {}; // of an integer input: low <= value < high, over sizes; the caller's to keep
   bool operator==(const Buffer&) const = default;
 };
 
@@ -90,7 +100,21 @@ struct Copy {
   std::vector<Range> box;
   Access from, to;
   scalar::Expr fill;                      // a constant of the target's kind
+  bool async = false;                     // need not have arrived before something needs it
   bool operator==(const Copy&) const = default;
+};
+
+// to[i] = to[i] (op) from[i] for every i in the box, cast to the target's type; points outside either buffer are left
+// out. Blocks may meet in a global target: each fold is atomic, in any order, or, `ordered`, in increasing order of a
+// variable of the grid. Until the kernel (or the phase) ends, nothing else may touch what is combined into.
+struct Combine {
+  std::vector<Range> box;
+  scalar::Op op = scalar::Op::Add;
+  Access from, to;
+  bool bulk = false;                      // by the tile, in one instruction where there is one
+  bool async = false;
+  std::optional<view::Form> ordered = {}; // an index of the grid
+  bool operator==(const Combine&) const = default;
 };
 
 // For every point of the box: where `where` holds, each store writes its value; elsewhere it writes `otherwise`, if
@@ -154,25 +178,31 @@ struct Scan {
 // acc[.., m, n] = (or +=) sum over k (and the taps) of a[.., m, k] * b[.., k, n]. Coordinates of `a` use m, k and taps,
 // of `b` k, taps and n, of `acc` m and n, and outer variables. Accumulates in the kind of acc's buffer; operands are
 // widened. Taps are further reduce variables along which `a` does not lie contiguous (the window of a stencil).
+enum class Team : uint8_t { Any, Rows, Columns, Square };  // how warp groups split the result
 struct Gemm {
   Range m, n, k;
   std::vector<Range> taps;
   Access a, b, acc;
   bool accumulate = true;
   std::string comment;
+  Team team = Team::Any;
   bool operator==(const Gemm&) const = default;
 };
 
-enum class LoopKind : uint8_t { Serial, Unrolled };
+enum class LoopKind : uint8_t { Serial, Unrolled, Pipelined };
 
-// for var in begin .. end step `step`. `where` may mention var and the body's statement variables' tiles only through
-// begin and end already; it is kept for the masks pass of thread form.
+// for var in begin .. end step `step`. `where`, over sizes, outer variables, var and its own `points`, is a promise: a
+// turn for which no point satisfies it changes nothing that is read later. The masks pass of thread form leaves such
+// turns out and tells full ones; C runs them all. A pipelined loop has up to `depth` turns under way.
 struct For {
   Var var = -1;
   scalar::Expr begin, end;                // I64 over sizes and outer variables
   int64_t step = 1;
   LoopKind kind = LoopKind::Serial;
   Block body;
+  int depth = 1;                          // of a pipelined loop
+  std::vector<Range> points;
+  view::Formula where;
   bool operator==(const For&) const = default;
 };
 
@@ -187,11 +217,49 @@ struct Assert {                           // a run-time check: the program stops
   std::vector<Access> reads;
   view::Formula condition;
   std::string message;
+  bool assumed = false;                   // `assume`: a promise; only the interpreter looks
   bool operator==(const Assert&) const = default;
 };
 
-struct Stmt : std::variant<Let, Alloc, Copy, Map, Reduce, Scan, Gemm, For, If, Assert> {
-  using variant::variant;
+struct Print {                            // for debugging: `text` with each {} replaced by a value, one line a time
+  std::vector<Access> reads;
+  std::string text;
+  std::vector<scalar::Expr> values;
+  bool operator==(const Print&) const = default;
+};
+
+// Text of one dialect. $0, $1 ... stand for the pointers of `reads`, then of `writes`, then for `values`. Nothing else of
+// the program may be touched; the interpreter and other dialects refuse it.
+struct Extern {
+  std::string dialect;                    // "c"
+  std::vector<int> reads, writes;         // buffers
+  std::vector<scalar::Expr> values;
+  std::vector<std::string> lines;
+  bool operator==(const Extern&) const = default;
+};
+
+// Every block of the kernel has finished the statements above before any goes on. Stands in a kernel's own block; lets
+// and block-local buffers end here, the grid's variables go on.
+struct Phase {
+  bool operator==(const Phase&) const = default;
+};
+
+// Where a pipelined loop puts a statement, and which group of warps runs it; C ignores it.
+struct Placement {
+  std::optional<int> stage;               // how many turns later than its own it runs
+  std::optional<int> order;               // among the statements of a turn
+  std::string role = {};
+  bool operator==(const Placement&) const = default;
+};
+
+using StmtVariant = std::variant<Let, Alloc, Copy, Map, Reduce, Scan, Gemm, For, If, Assert, Combine, Print, Extern, Phase>;
+struct Stmt : StmtVariant {
+  using StmtVariant::StmtVariant;
+  using variant = StmtVariant;
+  Placement placement;
+  friend bool operator==(const Stmt& a, const Stmt& b) {
+    return static_cast<const StmtVariant&>(a) == static_cast<const StmtVariant&>(b) && a.placement == b.placement;
+  }
 };
 
 struct GridLoop {
@@ -201,11 +269,20 @@ struct GridLoop {
   bool operator==(const GridLoop&) const = default;
 };
 
+// How thread form runs a kernel's grid; C runs the plain grid.
+struct KernelHints {
+  bool persistent = false;                // as many workers as the machine has; each takes block after block
+  int order_rows = 0;                     // blocks are taken in groups of this many rows; 0: row-major
+  int threads = 0, warps = 0;             // of a block; 0: not stated
+  bool operator==(const KernelHints&) const = default;
+};
+
 struct Kernel {
   std::string name;
   std::vector<GridLoop> grid;             // empty: one block
   Block body;
   std::string comment;                    // which nodes and which schedule
+  KernelHints hints = {};
   bool operator==(const Kernel&) const = default;
 };
 
@@ -214,6 +291,7 @@ struct Kernel {
 struct SizeDecl {
   std::string name;
   scalar::Expr definition;                // I64 over earlier sizes, or invalid
+  std::optional<int64_t> typical = {};       // for sampled inputs
   bool operator==(const SizeDecl&) const = default;
 };
 

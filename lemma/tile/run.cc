@@ -7,6 +7,7 @@
 
 #include "lemma/tile/edit.h"
 #include "lemma/tile/machine.h"
+#include "lemma/tile/passes/split_phases.h"
 #include "lemma/tile/validate.h"
 
 namespace lemma::tile {
@@ -18,16 +19,6 @@ using scalar::Scalar;
 
 bool is_parameter(Space s) { return s == Space::Input || s == Space::Output || s == Space::Update; }
 bool is_local(Space s) { return s == Space::Shared || s == Space::Fragment || s == Space::Local; }
-
-std::vector<Var> variables_of(const std::vector<Range>& ranges) {
-  std::vector<Var> out;
-  for (const Range& r : ranges) out.push_back(r.var);
-  return out;
-}
-
-Scalar converted(Scalar value, Kind from, Kind to) {
-  return from == to ? value : scalar::apply(scalar::Op::Cast, to, from, 0, {&value, 1});
-}
 
 // The product of extents (each at least 0), or nothing beyond `most`.
 std::optional<int64_t> product(const std::vector<int64_t>& extents, int64_t most) {
@@ -78,7 +69,8 @@ base::Result<void> run(const Program& program, std::span<const SizeValue> sizes,
                        const RunOptions& options) {
   LEMMA_TRY_VOID(validate(program));
   LEMMA_TRY(std::vector<int64_t> values, bind_sizes(program, sizes, options.threads));
-  return Machine(program, options, std::move(values)).run(arguments);
+  const Program phased = split_phases(program);
+  return Machine(phased, options, std::move(values)).run(arguments);
 }
 
 Machine::Machine(const Program& program, const RunOptions& options, std::vector<int64_t> sizes)
@@ -166,7 +158,12 @@ bool Machine::kernel(const Kernel& k) {
   const auto count = product(extents, int64_t(1) << 32);
   if (!count) return fault("its grid has more than 2^32 blocks");
   std::vector<int64_t> order;
-  if (options_.seed != 0) {
+  bool ordered = false;  // blocks that fold in order keep the grid's
+  visit(k.body, [&](const Stmt& s) {
+    const auto* combine = std::get_if<Combine>(&s);
+    ordered = ordered || (combine && combine->ordered);
+  });
+  if (options_.seed != 0 && !ordered) {
     order.resize(size_t(*count));
     std::iota(order.begin(), order.end(), int64_t(0));
     std::mt19937_64 random(options_.seed);
@@ -257,7 +254,7 @@ bool Machine::statement(const If& s) {
 bool Machine::statement(const Assert& s) {
   const std::optional<bool> holds = condition(s.reads, s.condition, &s);
   if (!holds) return false;
-  return *holds || fault("the assertion does not hold: " + s.message);
+  return *holds || fault((s.assumed ? "what is assumed does not hold: " : "the assertion does not hold: ") + s.message);
 }
 
 bool Machine::statement(const For& s) {

@@ -5,7 +5,7 @@
 // statement in row-major order. Arithmetic is double (integers are integers). Named, with the kernel, the statement and
 // the values of the variables, are: accesses outside their buffer, reads of elements nobody wrote (block-local buffers
 // hold nothing after their alloc, outputs and scratch nothing before the first write), a block that writes what another
-// block of the same launch reads or writes, a point of a statement that writes what another point reads or writes
+// block of the same launch reads or writes (blocks may meet where all of them combine), a point of a statement that writes what another point reads or writes
 // (without a combine), and requirements and asserts that fail.
 //
 // What the header of program.h leaves open is fixed here: a read that only values use is made where `where` holds (and
@@ -15,6 +15,7 @@
 // folded once even where the variable's extent is 0.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,6 +45,7 @@ struct RunOptions {
   Rounding rounding = Rounding::Narrow;
   scalar::Arithmetic arithmetic = scalar::Arithmetic::Double;
   int64_t most_elements = int64_t(1) << 27;  // of one buffer
+  std::function<void(const std::string&)> print = {};  // what `print` says, a line each; nothing: it is lost
 };
 
 // `arguments` follow the program's parameters. Outputs that were not written keep the caller's bytes.

@@ -145,9 +145,13 @@ struct Runner::State {
 
 Result<Runner> Runner::make(const tensor::Graph& graph, const driver::CompileOptions& options) {
   LEMMA_TRY(driver::Compiled compiled, driver::compile(graph, options));
+  return load(std::move(compiled), options.target);
+}
+
+Result<Runner> Runner::load(driver::Compiled compiled, const tile::Target& target) {
   const runtime::CompilerOptions compiler_options;
   LEMMA_TRY(const runtime::Compiler compiler, runtime::find_compiler(compiler_options, shared_cache()));
-  LEMMA_TRY(runtime::Module module, runtime::build_module(compiled.c_source, compiler, options.target, compiler_options,
+  LEMMA_TRY(runtime::Module module, runtime::build_module(compiled.c_source, compiler, target, compiler_options,
                                                           shared_cache()));
   Runner runner;
   runner.state_ = std::make_shared<const State>(State{std::move(compiled), std::move(module)});

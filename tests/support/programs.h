@@ -40,6 +40,7 @@ base::Result<NamedValues> evaluate(const tensor::Graph& graph, const std::vector
 class Runner {
  public:
   static base::Result<Runner> make(const tensor::Graph& graph, const driver::CompileOptions& options);
+  static base::Result<Runner> load(driver::Compiled compiled, const tile::Target& target);
   // Inputs lie between guard bands of nan (of 0x55 bytes for integers); outputs hold nan before.
   base::Result<NamedValues> run(const std::vector<tensor::Binding>& sizes, const NamedValues& inputs, int threads) const;
   base::Result<std::vector<runtime::Named>> run_arrays(const std::vector<tensor::Binding>& sizes,

@@ -63,7 +63,7 @@ base::Result<void> write_if(Text& text, const tile::If& s, Scope& scope, std::ve
 base::Result<void> write_block(Text& text, const tile::Block& block, Scope& scope, std::vector<std::string>& notes) {
   for (const tile::Stmt& statement : block) {
     bool writes = true;
-    base::Result<void> done = base::match(static_cast<const tile::Stmt::variant&>(statement),
+    base::Result<void> done = base::match(static_cast<const tile::StmtVariant&>(statement),
         [&](const tile::Let& s) { writes = false; return write_let(text, s, scope); },
         [&](const tile::Alloc&) -> base::Result<void> { writes = false; return {}; },
         [&](const tile::Copy& s) { return write_copy(text, s, scope, notes); },
@@ -73,9 +73,17 @@ base::Result<void> write_block(Text& text, const tile::Block& block, Scope& scop
         [&](const tile::Gemm& s) { return write_gemm(text, s, scope, notes); },
         [&](const tile::For& s) { writes = false; return write_for(text, s, scope, notes); },
         [&](const tile::If& s) { writes = false; return write_if(text, s, scope, notes); },
-        [&](const tile::Assert&) -> base::Result<void> {
+        [&](const tile::Assert& s) -> base::Result<void> {
+          writes = false;
+          if (s.assumed) return {};
           return base::unsupported("a run-time check has no form for devices yet");
-        });
+        },
+        [&](const tile::Combine&) -> base::Result<void> { return base::unsupported("`combine` has no form for devices yet"); },
+        [&](const tile::Print&) -> base::Result<void> { return base::unsupported("`print` has no form for devices yet"); },
+        [&](const tile::Extern& s) -> base::Result<void> {
+          return base::unsupported("text in " + s.dialect + " does not run in " + std::string(text.dialect.name));
+        },
+        [&](const tile::Phase&) -> base::Result<void> { return base::unsupported("`phase` has no form for devices yet"); });
     if (!done) return done.error();
     if (writes) text.barrier();
   }

@@ -26,7 +26,7 @@ struct Uses {
   }
   void block(const tile::Block& block) {
     for (const tile::Stmt& statement : block) {
-      base::match(static_cast<const tile::Stmt::variant&>(statement),
+      base::match(static_cast<const tile::StmtVariant&>(statement),
           [&](const tile::Let& s) { for (const Access& a : s.reads) read(a); },
           [&](const tile::Alloc&) {},
           [&](const tile::Copy& s) { read(s.from); write(s.to); },
@@ -53,7 +53,9 @@ struct Uses {
             this->block(s.then);
             this->block(s.otherwise);
           },
-          [&](const tile::Assert& s) { for (const Access& a : s.reads) read(a); });
+          [&](const tile::Assert& s) { for (const Access& a : s.reads) read(a); },
+          [&](const tile::Combine& s) { read(s.from); write(s.to); },
+          [&](const tile::Print&) {}, [&](const tile::Extern&) {}, [&](const tile::Phase&) {});
     }
   }
 };
