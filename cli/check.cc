@@ -170,8 +170,7 @@ Result<std::vector<Verdict>> run_on_device(const Context& context, const Options
   LEMMA_TRY(const runtime::DeviceInfo info, find_device(context, options.device));
   LEMMA_TRY(const driver::Arguments given, gather_arguments(graph, options.data));
   LEMMA_TRY(const driver::Arguments arguments, driver::contiguous_inputs(given));
-  LEMMA_TRY(const driver::CompileOptions how, compile_options(options.program));
-  LEMMA_TRY(const driver::OnDevice program, driver::compile_for_device(graph, how, driver::device_options(info)));
+  LEMMA_TRY(const driver::OnDevice program, program_for_device(context, source, options.program, driver::device_options(info)));
   for (const std::string& note : program.text.notes) notice(context, note);
   LEMMA_TRY(runtime::Device device, runtime::Device::open(info, device_options(context)));
   runtime::Cache cache(cache_options(context, options.program.no_cache));
@@ -193,10 +192,7 @@ Result<std::vector<Verdict>> run_on_device(const Context& context, const Options
 
 Result<std::vector<Verdict>> run_and_compare(const Context& context, const Options& options, const Source& source) {
   const tensor::Graph& graph = source.graph;
-  if (!options.device.empty()) {
-    if (source.tiles) return base::unsupported("hand-written tile programs do not run on devices yet");
-    return run_on_device(context, options, source);
-  }
+  if (!options.device.empty()) return run_on_device(context, options, source);
   LEMMA_TRY(const driver::Arguments arguments, gather_arguments(graph, options.data));
   LEMMA_TRY(const driver::Compiled compiled, compile_program(context, source, options.program));
   LEMMA_TRY(const Kernels kernels, load_kernels(context, compiled, options.program));

@@ -27,11 +27,9 @@ base::Result<std::string> text_of(const Context& context, const Options& options
   }
   const emit::device::Dialect* dialect = emit::device::find_dialect(options.dialect);
   if (!dialect) return base::invalid("there is no dialect '" + options.dialect + "'", {}, "c, cuda, opencl, metal, glsl or wgsl");
-  if (source.tiles) return base::unsupported("hand-written tile programs have no text for devices yet");
-  LEMMA_TRY(const driver::CompileOptions how, compile_options(options.program));
   emit::device::DeviceOptions device;
   device.dialect = dialect->id;
-  LEMMA_TRY(const driver::OnDevice program, driver::compile_for_device(source.graph, how, device));
+  LEMMA_TRY(const driver::OnDevice program, program_for_device(context, source, options.program, device));
   std::string out = program.text.preamble + program.text.source;
   for (const emit::device::DeviceKernel& k : program.text.kernels) out += k.source;
   for (const std::string& note : program.text.notes) notice(context, note);

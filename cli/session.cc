@@ -37,6 +37,16 @@ Result<driver::Compiled> compile_program(const Context& context, const Source& s
   return driver::compile(source.graph, compile, trace);
 }
 
+Result<driver::OnDevice> program_for_device(const Context& context, const Source& source, const ProgramOptions& options,
+                                            const emit::device::DeviceOptions& device) {
+  if (source.tiles) {
+    LEMMA_TRY(driver::Compiled compiled, compile_program(context, source, options));
+    return driver::for_device(std::move(compiled), device);
+  }
+  LEMMA_TRY(const driver::CompileOptions how, compile_options(options));
+  return driver::compile_for_device(source.graph, how, device);
+}
+
 runtime::CacheOptions cache_options(const Context& context, bool no_cache) {
   runtime::CacheOptions out;
   if (!no_cache) out.directory = context.environment.cache_directory;

@@ -9,6 +9,7 @@
 
 #include "cli/arguments.h"
 #include "lemma/driver/compile.h"
+#include "lemma/driver/on_device.h"
 #include "lemma/runtime/cache.h"
 #include "lemma/runtime/device.h"
 #include "lemma/runtime/module.h"
@@ -24,6 +25,10 @@ base::Result<Source> load_program(const Context& context, const ProgramOptions& 
 
 base::Result<driver::Compiled> compile_program(const Context& context, const Source& source,
                                                const ProgramOptions& options, const driver::Trace& trace = {});
+
+// The program's text for a device, its tiles derived or written by hand.
+base::Result<driver::OnDevice> program_for_device(const Context& context, const Source& source, const ProgramOptions& options,
+                                                  const emit::device::DeviceOptions& device);
 
 runtime::CacheOptions cache_options(const Context& context, bool no_cache = false);
 runtime::CompilerOptions compiler_options(const Context& context, const ProgramOptions& options);

@@ -38,8 +38,13 @@ Result<OnDevice> compile_for_device(tensor::Graph graph, CompileOptions options,
   options.target = {};
   options.target.name = std::string(emit::device::dialect(device.dialect).name);
   options.target.device = true;
+  LEMMA_TRY(Compiled compiled, compile(std::move(graph), options, trace));
+  return for_device(std::move(compiled), device);
+}
+
+Result<OnDevice> for_device(Compiled compiled, const emit::device::DeviceOptions& device) {
   OnDevice out;
-  LEMMA_TRY(out.compiled, compile(std::move(graph), options, trace));
+  out.compiled = std::move(compiled);
   LEMMA_TRY(out.text, emit::device::emit_device(out.compiled.program, device));
   return out;
 }

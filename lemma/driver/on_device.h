@@ -27,6 +27,9 @@ struct OnDevice {
 base::Result<OnDevice> compile_for_device(tensor::Graph graph, CompileOptions options,
                                           const emit::device::DeviceOptions& device, const Trace& trace = {});
 
+// The same of a program that has its tiles already, written by hand.
+base::Result<OnDevice> for_device(Compiled compiled, const emit::device::DeviceOptions& device);
+
 // Every launch of a call in order, for whoever carries it out: the emulator, a device.
 struct DeviceLaunch {
   int kernel = 0;                   // of the text's kernels

@@ -78,7 +78,7 @@ base::Result<void> write_block(Text& text, const tile::Block& block, Scope& scop
           if (s.assumed) return {};
           return base::unsupported("a run-time check has no form for devices yet");
         },
-        [&](const tile::Combine&) -> base::Result<void> { return base::unsupported("`combine` has no form for devices yet"); },
+        [&](const tile::Combine& s) { return write_combine(text, s, scope, notes); },
         [&](const tile::Print&) -> base::Result<void> { return base::unsupported("`print` has no form for devices yet"); },
         [&](const tile::Extern& s) -> base::Result<void> {
           return base::unsupported("text in " + s.dialect + " does not run in " + std::string(text.dialect.name));

@@ -54,7 +54,11 @@ struct Uses {
             this->block(s.otherwise);
           },
           [&](const tile::Assert& s) { for (const Access& a : s.reads) read(a); },
-          [&](const tile::Combine& s) { read(s.from); write(s.to); },
+          [&](const tile::Combine& s) {
+            read(s.from);
+            write(s.to);
+            combined.insert(s.to.buffer);
+          },
           [&](const tile::Print&) {}, [&](const tile::Extern&) {}, [&](const tile::Phase&) {});
     }
   }

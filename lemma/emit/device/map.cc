@@ -129,4 +129,19 @@ base::Result<void> write_copy(Text& text, const tile::Copy& copy, Scope& scope, 
   return write_map(text, map, scope, notes);
 }
 
+// Blocks meet in the target, so each element is folded atomically.
+base::Result<void> write_combine(Text& text, const tile::Combine& combine, Scope& scope, std::vector<std::string>& notes) {
+  if (combine.ordered) return base::unsupported("an ordered `combine` has no form for devices yet", {}, "leave the order open");
+  if (scalar::bits(text.buffer(combine.to.buffer).type) != 32) return base::unsupported("`combine` into elements that are not 32 bits wide has no form for devices yet");
+  tile::Map map;
+  map.points = combine.box;
+  map.where = inside(text, combine.to) && inside(text, combine.from);
+  map.reads = {combine.from};
+  const Kind from = scalar::kind_of(text.buffer(combine.from.buffer).type), to = scalar::kind_of(text.buffer(combine.to.buffer).type);
+  Access target = combine.to;
+  target.guard = {};
+  map.stores.push_back({target, scalar::cast(scalar::arg(text.arena, from, 0), to), {}, combine.op});
+  return write_map(text, map, scope, notes);
+}
+
 }  // namespace lemma::emit::device
