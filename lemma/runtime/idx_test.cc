@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "lemma/runtime/random.h"
@@ -15,7 +16,7 @@ using scalar::DType;
 
 std::vector<std::byte> bytes_of(const std::string& text) {
   std::vector<std::byte> out(text.size());
-  std::memcpy(out.data(), text.data(), text.size());
+  std::transform(text.begin(), text.end(), out.begin(), [](char c) { return std::byte(c); });
   return out;
 }
 
