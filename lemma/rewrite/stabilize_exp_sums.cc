@@ -251,10 +251,8 @@ class Merge {
     node.outputs[0].dims = at;
     // exp(-inf - -inf) of text without a guard is nan.
     Expr nothing, some;
-    if (!sum.guarded && !takes_a_nan(sum)) {
-      some = something(sum, node);
-      nothing = scalar::binary(Op::And, scalar::binary(Op::Eq, max_of(sum), least()), some);
-    }
+    if (!sum.guarded) some = something(sum, node);
+    if (!sum.guarded && !takes_a_nan(sum)) nothing = scalar::binary(Op::And, scalar::binary(Op::Eq, max_of(sum), least()), some);
     Comprehension out = map_after(edits_.graph, node, value, [&](Expr read) {
       if (nothing.valid()) read = scalar::select(nothing, nan_of(read.kind()), read);
       std::vector<Factor> factors{{Factor::Kind::Times, read}};
