@@ -145,28 +145,15 @@ class KernelWriter {
   void blocks(Scope& scope) {
     text_.out.set_depth(1);
     const Dialect& d = text_.dialect;
-    std::vector<std::string> extents;
-    std::string total;
-    for (const tile::GridLoop& g : kernel_.grid) {
-      extents.push_back(text_.fresh("g"));
-      text_.define(text_.index_type(), extents.back(), text_.form(g.extent, scope));
-      total += (total.empty() ? "" : " * ") + extents.back();
-    }
-    if (total.empty()) total = index_literal(d, 1);
+    const Box box = define_box(text_, "g", out_.grid, scope);
     const std::string block = "lm_block";
-    text_.loop(block, convert(d, text_.index_type(), "lm_group"), total, convert(d, text_.index_type(), "lm_groups"));
-    std::string rest = block;
-    for (size_t i = kernel_.grid.size(); i-- > 0;) {
-      std::string v = text_.fresh("v");
-      text_.define(text_.index_type(), v, i == 0 ? rest : rest + " % " + extents[i]);
-      if (i > 0) {
-        const std::string next = text_.fresh("q");
-        text_.define(text_.index_type(), next, rest + " / " + extents[i]);
-        rest = next;
-      }
+    text_.loop(block, convert(d, text_.index_type(), "lm_group"), box.count, convert(d, text_.index_type(), "lm_groups"));
+    const std::vector<std::string> at = take_apart(text_, box, block);
+    for (size_t i = 0; i < at.size(); ++i) {
+      std::string v = at[i];
       if (kernel_.grid[i].descending) {
         const std::string back = text_.fresh("v");
-        text_.define(text_.index_type(), back, extents[i] + " - " + index_literal(d, 1) + " - " + v);
+        text_.define(text_.index_type(), back, box.extents[i] + " - " + index_literal(d, 1) + " - " + v);
         v = back;
       }
       scope.vars[kernel_.grid[i].var] = v;

@@ -20,6 +20,31 @@ int open_loops(Text& text, const std::vector<Range>& ranges, Scope& scope) {
   return int(ranges.size());
 }
 
+Box define_box(Text& text, const std::string& stem, const std::vector<Form>& extents, const Scope& scope) {
+  Box box;
+  for (const Form& e : extents) {
+    box.extents.push_back(text.fresh(stem));
+    text.define(text.index_type(), box.extents.back(), text.form(e, scope));
+    box.count += (box.count.empty() ? "" : " * ") + box.extents.back();
+  }
+  if (box.count.empty()) box.count = index_literal(text.dialect, 1);
+  return box;
+}
+
+std::vector<std::string> take_apart(Text& text, const Box& box, const std::string& number) {
+  std::vector<std::string> out(box.extents.size());
+  std::string rest = number;
+  for (size_t i = out.size(); i-- > 0;) {
+    out[i] = text.fresh("v");
+    text.define(text.index_type(), out[i], i == 0 ? rest : rest + " % " + box.extents[i]);
+    if (i == 0) break;
+    const std::string next = text.fresh("q");
+    text.define(text.index_type(), next, rest + " / " + box.extents[i]);
+    rest = next;
+  }
+  return out;
+}
+
 int open_points(Text& text, const std::vector<Range>& points, Scope& scope, bool alone) {
   if (alone) {
     text.test("lm_tid == 0");
@@ -37,30 +62,14 @@ int open_points(Text& text, const std::vector<Range>& points, Scope& scope, bool
     scope.vars[points[0].var] = v;
     return 1;
   }
-  // Points in row-major order go round among the threads, the last variable fastest.
-  std::vector<std::string> extents;
-  std::string total;
-  for (const Range& r : points) {
-    const std::string e = text.fresh("n");
-    text.define(text.index_type(), e, text.form(r.extent, scope));
-    extents.push_back(e);
-    total += (total.empty() ? "" : " * ") + e;
-  }
+  // The points go round among the threads.
+  std::vector<Form> extents;
+  for (const Range& r : points) extents.push_back(r.extent);
+  const Box box = define_box(text, "n", extents, scope);
   const std::string p = text.fresh("p");
-  text.loop(p, tid, total, step);
-  std::string rest = p;
-  for (size_t i = points.size(); i-- > 0;) {
-    const std::string v = text.fresh("v");
-    if (i == 0) {
-      text.define(text.index_type(), v, rest);
-    } else {
-      text.define(text.index_type(), v, rest + " % " + extents[i]);
-      const std::string next = text.fresh("q");
-      text.define(text.index_type(), next, rest + " / " + extents[i]);
-      rest = next;
-    }
-    scope.vars[points[i].var] = v;
-  }
+  text.loop(p, tid, box.count, step);
+  const std::vector<std::string> at = take_apart(text, box, p);
+  for (size_t i = 0; i < points.size(); ++i) scope.vars[points[i].var] = at[i];
   return 1;
 }
 

@@ -105,23 +105,6 @@ class Reduction {
     text_.out.close(opened);
   }
 
-  // Element number p of the reduce box, in order.
-  void place(const std::string& p, const std::vector<std::string>& extents, Scope& scope) {
-    std::string rest = p;
-    for (size_t i = r_.reduces.size(); i-- > 0;) {
-      const std::string v = text_.fresh("v");
-      if (i == 0) {
-        text_.define(text_.index_type(), v, rest);
-      } else {
-        text_.define(text_.index_type(), v, rest + " % " + extents[i]);
-        const std::string next = text_.fresh("q");
-        text_.define(text_.index_type(), next, rest + " / " + extents[i]);
-        rest = next;
-      }
-      scope.vars[r_.reduces[i].var] = v;
-    }
-  }
-
   void by_all(Scope& outer) {
     const int threads = text_.options.threads;
     std::vector<int> parts;
@@ -130,13 +113,10 @@ class Reduction {
     }
     Scope scope = outer;
     const int opened = open_loops(text_, r_.points, scope);
-    std::vector<std::string> extents;
-    std::string total;
-    for (const Range& e : r_.reduces) {
-      extents.push_back(text_.fresh("n"));
-      text_.define(text_.index_type(), extents.back(), text_.form(e.extent, scope));
-      total += (total.empty() ? "" : " * ") + extents.back();
-    }
+    std::vector<Form> extents;
+    for (const Range& e : r_.reduces) extents.push_back(e.extent);
+    const Box box = define_box(text_, "n", extents, scope);
+    const std::string& total = box.count;
     const std::vector<std::string> state = fold_.identity();
     const std::string tid = convert(text_.dialect, text_.index_type(), "lm_tid"), p = text_.fresh("p");
     if (r_.monoid->commutative) {
@@ -149,7 +129,8 @@ class Reduction {
       text_.loop(p, begin, end, "1");
     }
     Scope inner = scope;
-    place(p, extents, inner);
+    const std::vector<std::string> at_element = take_apart(text_, box, p);
+    for (size_t i = 0; i < r_.reduces.size(); ++i) inner.vars[r_.reduces[i].var] = at_element[i];
     element(inner, state);
     text_.out.close();
     const auto at = [&](const std::string& index, size_t c) { return text_.load(parts[c], index); };

@@ -19,6 +19,15 @@ base::Result<void> write_gemm(Text& text, const tile::Gemm& gemm, Scope& scope, 
 int open_points(Text& text, const std::vector<tile::Range>& points, Scope& scope, bool alone);
 int open_loops(Text& text, const std::vector<tile::Range>& ranges, Scope& scope);
 
+// A box in row-major order, its last index fastest: extents in variables named after `stem`, their product (1 for none),
+// and point number `number` taken apart, an index a dimension.
+struct Box {
+  std::vector<std::string> extents;
+  std::string count;
+};
+Box define_box(Text& text, const std::string& stem, const std::vector<view::Form>& extents, const Scope& scope);
+std::vector<std::string> take_apart(Text& text, const Box& box, const std::string& number);
+
 // Which reads the roots, the condition and the coordinates of stores need, those that other reads need included.
 std::vector<bool> needed(const std::vector<tile::Access>& reads, std::span<const scalar::Expr> roots,
                          const view::Formula& where, const std::vector<const tile::Access*>& stores = {});
