@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "lemma/base/check.h"
+#include "lemma/emit/library.h"
+#include "lemma/emit/unit.h"
 #include "lemma/scalar/eval.h"
 
 namespace lemma::driver {
@@ -51,11 +52,6 @@ Result<OnDevice> for_device(Compiled compiled, const emit::device::DeviceOptions
 
 namespace {
 
-bool is_global(Space space) {
-  return space == Space::Input || space == Space::Output || space == Space::Update || space == Space::Scratch;
-}
-bool is_parameter(Space space) { return is_global(space) && space != Space::Scratch; }
-
 // The values of all sizes of the program; devices count as one thread where a size says how many there are.
 std::vector<int64_t> all_sizes(const tile::Program& program, const std::vector<int64_t>& passed) {
   std::vector<int64_t> out;
@@ -86,10 +82,10 @@ Result<DeviceCall> plan_launches(const OnDevice& program, const Call& call, int6
   }
   DeviceCall out;
   for (const tile::Buffer& b : p.buffers) {
-    int64_t count = is_global(b.space) ? 1 : 0;
-    for (const Form& e : b.extents) count *= is_global(b.space) ? std::max<int64_t>(0, evaluate(e, sizes)) : 1;
+    int64_t count = emit::is_global(b.space) ? 1 : 0;
+    for (const Form& e : b.extents) count *= emit::is_global(b.space) ? std::max<int64_t>(0, evaluate(e, sizes)) : 1;
     // A word at least, so that there is something to bind.
-    out.bytes.push_back(is_global(b.space) ? std::max<int64_t>(4, (scalar::bytes(b.type, count) + 3) / 4 * 4) : 0);
+    out.bytes.push_back(emit::is_global(b.space) ? std::max<int64_t>(4, (scalar::bytes(b.type, count) + 3) / 4 * 4) : 0);
   }
   for (size_t k = 0; k < program.text.kernels.size(); ++k) {
     const emit::device::DeviceKernel& kernel = program.text.kernels[k];
@@ -147,9 +143,9 @@ Result<void> launch(runtime::Device& device, const runtime::DeviceModule& module
   size_t parameter = 0;
   std::map<int, size_t> array_of;
   for (size_t b = 0; b < p.buffers.size(); ++b) {
-    if (!is_global(p.buffers[b].space)) continue;
+    if (!emit::is_global(p.buffers[b].space)) continue;
     LEMMA_TRY(buffers[int(b)], device.allocate(plan.bytes[b]));
-    if (!is_parameter(p.buffers[b].space)) {
+    if (!emit::is_parameter(p.buffers[b].space)) {
       LEMMA_TRY_VOID(device.fill(buffers[int(b)], 0xff));
       continue;
     }

@@ -5,12 +5,12 @@
 
 #include "lemma/base/match.h"
 #include "lemma/emit/device/statements.h"
+#include "lemma/emit/unit.h"
 
 namespace lemma::emit::device {
 
 using scalar::DType;
 using tile::Access;
-using tile::Space;
 using view::Form;
 
 namespace {
@@ -63,10 +63,6 @@ struct Uses {
     }
   }
 };
-
-bool is_global(Space space) {
-  return space == Space::Input || space == Space::Output || space == Space::Update || space == Space::Scratch;
-}
 
 class KernelWriter {
  public:
