@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "emulator/program.h"
 #include "lemma/driver/on_device.h"
 #include "lemma/driver/work.h"
 #include "lemma/monoid/laws.h"
@@ -31,6 +32,7 @@ struct Options {
   DataOptions data;
   std::optional<double> tolerance;
   std::string device;  // else the processor
+  std::string emulate;  // "cuda" or "metal": its text under the emulator
   double most_operations = 1e9;
   int64_t points = 4096;
 };
@@ -190,8 +192,33 @@ Result<std::vector<Verdict>> run_on_device(const Context& context, const Options
   return verdicts;
 }
 
+// The text of CUDA or Metal run on the processor, thread by thread, where races, deadlocks and reads of what nobody wrote
+// are found.
+Result<std::vector<Verdict>> run_emulated(const Context& context, const Options& options, const Source& source) {
+  LEMMA_TRY(const driver::Arguments given, gather_arguments(source.graph, options.data));
+  LEMMA_TRY(const driver::Arguments arguments, driver::contiguous_inputs(given));
+  const emit::device::Dialect* dialect = emit::device::find_dialect(options.emulate);
+  if (!dialect || (dialect->id != emit::device::DialectId::Cuda && dialect->id != emit::device::DialectId::Metal)) {
+    return base::invalid("the text of '" + options.emulate + "' cannot be emulated", {}, "cuda or metal");
+  }
+  LEMMA_TRY(driver::OnDevice text, program_for_device(context, source, options.program, driver::text_options(dialect->id)));
+  for (const std::string& note : text.text.notes) notice(context, note);
+  runtime::Cache cache(cache_options(context, options.program.no_cache));
+  LEMMA_TRY(const emulator::Program program, emulator::Program::load(std::move(text), dialect->id, cache));
+  LEMMA_TRY(driver::Call call, driver::prepare(program.program().compiled, arguments));
+  {
+    Progress progress(context, "emulating threads");
+    emulator::RunOptions run;
+    run.order = emulator::Order::Random;
+    run.seed = *options.data.seed;
+    LEMMA_TRY_VOID(program.run(call, run));
+  }
+  return compare_all(context, options, source, arguments, program.program().compiled.program, call.outputs);
+}
+
 Result<std::vector<Verdict>> run_and_compare(const Context& context, const Options& options, const Source& source) {
   const tensor::Graph& graph = source.graph;
+  if (!options.emulate.empty()) return run_emulated(context, options, source);
   if (!options.device.empty()) return run_on_device(context, options, source);
   LEMMA_TRY(const driver::Arguments arguments, gather_arguments(graph, options.data));
   LEMMA_TRY(const driver::Compiled compiled, compile_program(context, source, options.program));
@@ -328,6 +355,7 @@ void add_check(CLI::App& app, Context& context) {
   add_program_options(*command, options->program);
   add_data_options(*command, options->data);
   command->add_option("--on", options->device, "a device instead of the processor: cuda, opencl, vulkan or webgpu, or cuda:1");
+  command->add_option("--emulate", options->emulate, "the text of cuda or metal, thread by thread on the processor: also finds races, deadlocks and unwritten reads")->excludes("--on");
   command->add_option("--tolerance", options->tolerance, "of floats, times max(1, the largest value); else by type")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--whole-below", options->most_operations,

@@ -27,8 +27,7 @@ base::Result<std::string> text_of(const Context& context, const Options& options
   }
   const emit::device::Dialect* dialect = emit::device::find_dialect(options.dialect);
   if (!dialect) return base::invalid("there is no dialect '" + options.dialect + "'", {}, "c, cuda, opencl, metal, glsl or wgsl");
-  emit::device::DeviceOptions device;
-  device.dialect = dialect->id;
+  const emit::device::DeviceOptions device = driver::text_options(dialect->id);
   LEMMA_TRY(const driver::OnDevice program, program_for_device(context, source, options.program, device));
   std::string out = program.text.preamble + program.text.source;
   for (const emit::device::DeviceKernel& k : program.text.kernels) out += k.source;

@@ -6,6 +6,7 @@
 #include "lemma/emit/library.h"
 #include "lemma/emit/unit.h"
 #include "lemma/scalar/eval.h"
+#include "lemma/tile/passes/thread_form.h"
 
 namespace lemma::driver {
 
@@ -27,9 +28,22 @@ DialectId dialect_of(runtime::Api api) {
 emit::device::DeviceOptions device_options(const runtime::DeviceInfo& info) {
   emit::device::DeviceOptions out;
   out.dialect = dialect_of(info.api);
-  out.threads = info.api == runtime::Api::Cuda ? 256 : int(std::min<int64_t>(64, info.max_threads));
-  out.shared_bytes = std::min<int64_t>(info.shared_bytes > 0 ? info.shared_bytes : 16 << 10, 48 << 10);
+  const bool cuda = info.api == runtime::Api::Cuda;
+  out.threads = cuda ? 128 : int(std::min<int64_t>(64, info.max_threads));
+  // CUDA gives a block all of an SM's memory if it is asked at launch; elsewhere 48 KiB are common.
+  out.shared_bytes = std::min<int64_t>(info.shared_bytes > 0 ? info.shared_bytes : 16 << 10, cuda ? 1 << 20 : 48 << 10);
+  out.matrix_units = cuda;
   out.max_buffers = info.max_bindings > 0 ? info.max_bindings : 8;
+  return out;
+}
+
+emit::device::DeviceOptions text_options(DialectId dialect) {
+  emit::device::DeviceOptions out;
+  out.dialect = dialect;
+  if (dialect != DialectId::Cuda) return out;
+  out.shared_bytes = 99 << 10;
+  out.max_buffers = 64;
+  out.matrix_units = true;
   return out;
 }
 
@@ -46,7 +60,16 @@ Result<OnDevice> compile_for_device(tensor::Graph graph, CompileOptions options,
 Result<OnDevice> for_device(Compiled compiled, const emit::device::DeviceOptions& device) {
   OnDevice out;
   out.compiled = std::move(compiled);
+  std::vector<std::string> notes;
+  if (device.dialect == DialectId::Cuda) {
+    tile::ThreadTarget target;
+    target.options.threads = device.threads;
+    target.options.matrix_units = device.matrix_units;
+    target.shared_bytes = device.shared_bytes - emit::device::reserved_shared_bytes;
+    out.compiled.program = tile::thread_form(std::move(out.compiled.program), target, notes);
+  }
   LEMMA_TRY(out.text, emit::device::emit_device(out.compiled.program, device));
+  out.text.notes.insert(out.text.notes.begin(), notes.begin(), notes.end());
   return out;
 }
 
@@ -164,6 +187,7 @@ Result<void> launch(runtime::Device& device, const runtime::DeviceModule& module
     launch.kernel = kernel.name;
     launch.blocks = {uint32_t(l.blocks), 1, 1};
     launch.threads = uint32_t(kernel.threads);
+    launch.dynamic_shared_bytes = uint32_t(kernel.shared_bytes);
     for (int b : l.buffers) launch.buffers.push_back({buffers.at(b), 0, -1});
     if (l.slice_words > 0) {
       LEMMA_TRY(runtime::DeviceBuffer slices, device.allocate(4 * l.slice_words));

@@ -18,6 +18,9 @@ emit::device::DialectId dialect_of(runtime::Api api);
 // What a kernel may use there.
 emit::device::DeviceOptions device_options(const runtime::DeviceInfo& info);
 
+// What text for no device at hand may count on: of CUDA what sm_80 and later have.
+emit::device::DeviceOptions text_options(emit::device::DialectId dialect);
+
 struct OnDevice {
   Compiled compiled;
   emit::device::DeviceProgram text;

@@ -167,6 +167,7 @@ void emit_block(Unit& unit, const tile::Block& block) {
         [&](const tile::Combine& s) { emit_combine(unit, s); },
         [&](const tile::Print& s) { emit_print(unit, s); },
         [&](const tile::Extern& s) { emit_extern(unit, s); },
+        [&](const tile::Barrier&) {}, [&](const tile::Commit&) {}, [&](const tile::Wait&) {},  // a block is one thread
         [&](const tile::Phase&) { LEMMA_CHECK(false, "a phase is left in a kernel: split_phases comes first"); });
   }
 }

@@ -94,6 +94,9 @@ struct Replacer {
     at(s.values);
   }
   void operator()(Phase&) const {}
+  void operator()(Barrier&) const {}
+  void operator()(Commit&) const {}
+  void operator()(Wait&) const {}
 };
 
 }  // namespace
@@ -113,7 +116,7 @@ std::vector<Var> bound_variables(const Stmt& stmt) {
 
 const char* word(const Stmt& stmt) {
   static constexpr const char* kWords[] = {"let", "alloc", "copy", "map", "reduce", "scan", "gemm", "for", "if", "assert",
-                                           "combine", "print", "extern", "phase"};
+                                           "combine", "print", "extern", "phase", "barrier", "commit", "wait"};
   const auto* check = std::get_if<Assert>(&stmt);
   return check && check->assumed ? "assume" : kWords[stmt.index()];
 }

@@ -54,7 +54,6 @@ class Canonical {
     buffer_[i] = int(to_.buffers.size());
     to_.buffers.push_back(from_.buffers[i]);
     to_.buffers.back().name.clear();
-    to_.buffers.back().hints.layout = message_text(from_.buffers[i].hints.layout);
   }
   int buffer(int b) {
     if (b < 0 || size_t(b) >= buffer_.size()) return b;

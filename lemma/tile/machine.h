@@ -162,6 +162,9 @@ class Machine {
   bool statement(const Print& s);
   bool statement(const Extern& s);
   bool statement(const Phase&) { return true; }  // split_phases leaves none
+  bool statement(const Barrier&) { return true; }
+  bool statement(const Commit&) { return true; }
+  bool statement(const Wait&) { return true; }
 
   bool store(const Store& s, LaneAccess& to, size_t root, PointBody& body, int64_t first_point);
   std::optional<bool> condition(const std::vector<Access>& reads, const view::Formula& condition, const void* key);

@@ -314,8 +314,10 @@ Result<void> ProgramParser::kernel_hints(KernelHints& hints) {
     } else if (cursor_.take_word("warps")) {
       LEMMA_TRY(const int64_t warps, integer("the warps of a block"));
       hints.warps = int(warps);
+    } else if (cursor_.take_word("synchronised")) {
+      hints.synchronised = true;
     } else {
-      return cursor_.found("order, threads, warps or `{`");
+      return cursor_.found("order, threads, warps, synchronised or `{`");
     }
   }
   return {};
@@ -443,6 +445,19 @@ Result<void> ProgramParser::statement(Block& out) {
     out.push_back(Alloc{buffer});
     return {};
   }
+  if (cursor_.take_word("barrier")) {
+    out.push_back(Barrier{});
+    return {};
+  }
+  if (cursor_.take_word("commit")) {
+    out.push_back(Commit{});
+    return {};
+  }
+  if (cursor_.take_word("wait")) {
+    LEMMA_TRY(const int64_t pending, integer("the groups that may be under way"));
+    out.push_back(Wait{int(pending)});
+    return {};
+  }
   if (cursor_.take_word("phase")) {
     terms_.scope.release_keeping_buffers(block_mark_);
     out.push_back(Phase{});
@@ -458,7 +473,7 @@ Result<void> ProgramParser::statement(Block& out) {
   else if (cursor_.take_word("combine")) stmt = combine_tiles();
   else if (cursor_.take_word("extern")) stmt = raw();
   else if (head.kind == TokenKind::Name && cursor_.peek(1).symbol("(")) return cursor_.found("a statement or a macro of the program", "define it: macro " + head.text + "(a, b) { ... }");
-  else return cursor_.found("a statement: let, copy, map, reduce, scan, gemm, combine, for, if, assert, assume, print, extern, phase or a buffer");
+  else return cursor_.found("a statement: let, copy, map, reduce, scan, gemm, combine, for, if, assert, assume, print, extern, phase, barrier, commit, wait or a buffer");
   if (!stmt.ok()) return stmt.error();
   terms_.scope.release(mark);
   terms_.reads = nullptr;

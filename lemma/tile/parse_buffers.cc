@@ -1,4 +1,5 @@
 // Buffers, of the program and of blocks.
+#include "lemma/layout/text.h"
 #include "lemma/tile/parser.h"
 
 namespace lemma::tile {
@@ -31,18 +32,22 @@ Result<void> ProgramParser::buffer_options(Buffer& b) {
     } else if (cursor_.take_word("versions")) {
       LEMMA_TRY(const int64_t versions, integer("the number of versions"));
       b.hints.versions = int(versions);
+    } else if (cursor_.take_word("ring")) {
+      b.hints.ring = true;
     } else if (cursor_.take_word("layout")) {
       const Token t = cursor_.peek();
       if (cursor_.take_word("swizzle")) {
         LEMMA_TRY(const int64_t swizzle, integer("the bytes of a row that are swizzled"));
         b.hints.swizzle = int(swizzle);
       } else if (t.kind == TokenKind::Name && t.quoted) {
-        b.hints.layout = cursor_.next().text;
+        auto parsed = layout::parse(cursor_.next().text);
+        if (!parsed) return source_.error(t.place, "the layout in quotes: " + parsed.error().message, "docs/layouts.md says how layouts are written");
+        b.hints.placed = std::move(*parsed);
       } else {
         return cursor_.found("`swizzle` or a layout in quotes");
       }
     } else {
-      return cursor_.found("strides, in, panels, interleave, pad, layout or versions");
+      return cursor_.found("strides, in, panels, interleave, pad, layout, ring or versions");
     }
   }
   return {};

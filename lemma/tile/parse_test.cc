@@ -90,7 +90,7 @@ program everything {
 }
 )";
 
-const char* kVocabulary = R"(
+const char* kVocabulary = R"tile(
 program vocabulary {
   size M, N, K
   input a bf16[M, K]
@@ -107,8 +107,11 @@ program vocabulary {
   macro draw(i, u) {
     philox_uniform(7, i, u)
   }
-  kernel main grid persistent (bn < ceildiv(N, 256), descending bm < ceildiv(M, 128)) order rows 8 threads 256 warps 8 {
-    shared as bf16[128, 64] layout swizzle 128 versions 2, bs bf16[64, 256] layout "as given"
+  kernel main grid persistent (bn < ceildiv(N, 256), descending bm < ceildiv(M, 128)) order rows 8 threads 256 warps 8 synchronised {
+    barrier
+    commit
+    wait 2
+    shared as bf16[128, 64] layout swizzle 128 versions 2, bs bf16[64, 256] layout "layout [64, 256] offset (0,1..128) (1..32,0)" ring
     fragment acc, other f32[128, 256] = 0, part f32[128] = 0
     local n f32[4]
     for kb in 0 .. ceildiv(K, 64) where (i < 128, j < 64) kb*64 + j < K and bm*128 + i < M pipelined 4 {
@@ -144,7 +147,7 @@ program vocabulary {
     }
   }
 }
-)";
+)tile";
 
 Program parsed(std::string text) {
   auto p = parse(text, "test");

@@ -80,6 +80,9 @@ void Printer::statement(const Extern& s) {
 }
 
 void Printer::statement(const Phase&) { line("phase"); }
+void Printer::statement(const Barrier&) { line("barrier"); }
+void Printer::statement(const Commit&) { line("commit"); }
+void Printer::statement(const Wait& s) { line("wait " + std::to_string(s.pending)); }
 
 std::string Printer::where(Statement& text, const view::Formula& f) {
   return text.named() || f.is_always() ? "" : " where " + text.formula(f);

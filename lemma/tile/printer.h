@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lemma/layout/text.h"
 #include "lemma/scalar/print.h"
 #include "lemma/tile/edit.h"
 #include "lemma/tile/monoid_text.h"
@@ -300,7 +301,8 @@ class Printer {
     }
     if (b.layout.pad != 0) out += " pad " + std::to_string(b.layout.pad);
     if (b.hints.swizzle != 0) out += " layout swizzle " + std::to_string(b.hints.swizzle);
-    if (!b.hints.layout.empty()) out += " layout " + string_text(b.hints.layout);
+    if (b.hints.placed) out += " layout " + string_text(layout::print(*b.hints.placed));
+    if (b.hints.ring) out += " ring";
     if (b.hints.versions != 1) out += " versions " + std::to_string(b.hints.versions);
     return out;
   }
@@ -320,6 +322,7 @@ class Printer {
     if (k.hints.order_rows != 0) head += " order rows " + std::to_string(k.hints.order_rows);
     if (k.hints.threads != 0) head += " threads " + std::to_string(k.hints.threads);
     if (k.hints.warps != 0) head += " warps " + std::to_string(k.hints.warps);
+    if (k.hints.synchronised) head += " synchronised";
     line(head + " {");
     block(k.body);
     line("}");
@@ -352,6 +355,9 @@ class Printer {
   void statement(const Print& s);
   void statement(const Extern& s);
   void statement(const Phase&);
+  void statement(const Barrier&);
+  void statement(const Commit&);
+  void statement(const Wait& s);
   std::string where(Statement& text, const view::Formula& f);
   void where_line(Statement& text, const view::Formula& f);
   static bool targets_read(const std::vector<Store>& stores);

@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "lemma/layout/layout.h"
 #include "lemma/monoid/monoid.h"
 #include "lemma/scalar/expr.h"
 #include "lemma/view/formula.h"
@@ -46,8 +47,12 @@ struct Layout {
 // What thread form makes of a buffer; C keeps it and does nothing with it.
 struct BufferHints {
   int swizzle = 0;                        // bytes of a row that are swizzled, as in `layout swizzle 128`; 0: not stated
-  std::string layout = {};                // `layout "..."`, not looked into yet
+  std::optional<layout::Layout> placed = {};  // `layout "..."`: of a fragment, which register of which lane holds an
+                                          // element; of a shared buffer, the place of an element of its last
+                                          // dimensions (those before them are numbered row-major)
   int versions = 1;                       // copies that turns of a pipelined loop use one after another
+  bool ring = false;                      // thread form: the first dimension is the turn of the loop that fills it,
+                                          // modulo the versions; that loop synchronises it
   bool operator==(const BufferHints&) const = default;
 };
 
@@ -244,6 +249,25 @@ struct Phase {
   bool operator==(const Phase&) const = default;
 };
 
+// ---- thread form ----
+// What the passes of thread form add; the interpreter and C, where a block is one thread, do nothing at them.
+
+// All threads of the block are here, and what each wrote before is seen by all after.
+struct Barrier {
+  bool operator==(const Barrier&) const = default;
+};
+
+// The asynchronous copies since the last commit become a group; groups arrive in order.
+struct Commit {
+  bool operator==(const Commit&) const = default;
+};
+
+// Until at most `pending` groups have not arrived: of the thread's own, so a barrier follows where others read them.
+struct Wait {
+  int pending = 0;
+  bool operator==(const Wait&) const = default;
+};
+
 // Where a pipelined loop puts a statement, and which group of warps runs it; C ignores it.
 struct Placement {
   std::optional<int> stage;               // how many turns later than its own it runs
@@ -252,7 +276,8 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-using StmtVariant = std::variant<Let, Alloc, Copy, Map, Reduce, Scan, Gemm, For, If, Assert, Combine, Print, Extern, Phase>;
+using StmtVariant = std::variant<Let, Alloc, Copy, Map, Reduce, Scan, Gemm, For, If, Assert, Combine, Print, Extern, Phase,
+                                 Barrier, Commit, Wait>;
 struct Stmt : StmtVariant {
   using StmtVariant::StmtVariant;
   using variant = StmtVariant;
@@ -274,6 +299,7 @@ struct KernelHints {
   bool persistent = false;                // as many workers as the machine has; each takes block after block
   int order_rows = 0;                     // blocks are taken in groups of this many rows; 0: row-major
   int threads = 0, warps = 0;             // of a block; 0: not stated
+  bool synchronised = false;              // thread form: the barriers it needs stand in it
   bool operator==(const KernelHints&) const = default;
 };
 

@@ -83,6 +83,11 @@ Result<void> Validator::statement(const Phase&, int depth) {
   return {};
 }
 
+Result<void> Validator::statement(const Wait& s, int) {
+  if (s.pending < 0) return fail("it waits until " + std::to_string(s.pending) + " groups are under way", "0 waits for all of them");
+  return {};
+}
+
 Result<void> Validator::statement(const Map& s, int) {
   LEMMA_TRY_VOID(extents(s.points));
   LEMMA_TRY_VOID(bind(s.points));

@@ -318,6 +318,9 @@ class Validator {
   base::Result<void> statement(const Print& s, int);
   base::Result<void> statement(const Extern& s, int);
   base::Result<void> statement(const Phase&, int depth);
+  base::Result<void> statement(const Barrier&, int) { return {}; }
+  base::Result<void> statement(const Commit&, int) { return {}; }
+  base::Result<void> statement(const Wait& s, int);
   base::Result<void> statement(const Map& s, int);
   template <class S>
   base::Result<void> fold(const S& s, const std::vector<Range>& folded);

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "emulator/module.h"
+#include "emulator/program.h"
 #include "lemma/runtime/host.h"
 
 namespace lemma::testing_support {
@@ -53,69 +53,6 @@ Result<driver::Arguments> arguments_of(const tensor::Graph& graph, const std::ve
   return driver::contiguous_inputs(out);
 }
 
-// A call's buffers as the emulator takes them.
-class Memory {
- public:
-  Memory(const tile::Program& program, const driver::DeviceCall& plan, const driver::Call& call, bool metal) : program_(program), metal_(metal) {
-    size_t parameter = 0;
-    for (size_t b = 0; b < program.buffers.size(); ++b) {
-      if (plan.bytes[b] == 0) continue;
-      const tile::Space space = program.buffers[b].space;
-      Buffer& own = buffers_[int(b)];
-      own.bytes.assign(size_t(plan.bytes[b]), std::byte{0xff});
-      if (space == tile::Space::Scratch) continue;
-      own.parameter = int(parameter);
-      const runtime::Array& array = call.arrays[parameter];
-      if (space != tile::Space::Output) {
-        std::copy_n(static_cast<const std::byte*>(call.buffers[parameter]), scalar::bytes(array.type, array.count()), own.bytes.begin());
-        own.written = true;
-      }
-      ++parameter;
-    }
-  }
-
-  Result<void> run(const emulator::Module& module, const emit::device::DeviceKernel& kernel, const driver::DeviceLaunch& l) {
-    emulator::Launch launch;
-    launch.kernel = kernel.name;
-    launch.blocks[0] = l.blocks;
-    launch.threads = kernel.threads;
-    launch.options.order = emulator::Order::Random;
-    launch.options.seed = uint64_t(l.kernel) + 1;
-    for (int b : l.buffers) {
-      Buffer& own = buffers_[b];
-      launch.buffers.push_back({program_.buffers[size_t(b)].name, own.bytes.data(), int64_t(own.bytes.size()), own.written});
-    }
-    std::vector<std::byte> slices(size_t(4 * l.slice_words), std::byte{0xff});
-    if (l.slice_words > 0) launch.buffers.push_back({"slices", slices.data(), int64_t(slices.size()), false});
-    // Metal takes its sizes from memory.
-    std::vector<int64_t> sizes = l.scalars;
-    if (metal_ && !sizes.empty()) launch.buffers.push_back({"sizes", sizes.data(), int64_t(8 * sizes.size()), true});
-    else for (int64_t s : sizes) launch.scalars.push_back(emulator::integer(s));
-    LEMMA_TRY(const emulator::Report report, module.run(launch));
-    if (!report.findings.empty()) return base::invalid(report.findings[0].message);
-    for (size_t i = 0; i < l.buffers.size(); ++i) buffers_[l.buffers[i]].written |= kernel.written[i];
-    return {};
-  }
-
-  void copy_back(driver::Call& call) const {
-    for (const auto& [b, own] : buffers_) {
-      if (own.parameter < 0 || program_.buffers[size_t(b)].space == tile::Space::Input) continue;
-      const runtime::Array& array = call.arrays[size_t(own.parameter)];
-      std::copy_n(own.bytes.begin(), scalar::bytes(array.type, array.count()), static_cast<std::byte*>(call.buffers[size_t(own.parameter)]));
-    }
-  }
-
- private:
-  struct Buffer {
-    std::vector<std::byte> bytes;
-    bool written = false;
-    int parameter = -1;
-  };
-  const tile::Program& program_;
-  const bool metal_;
-  std::map<int, Buffer> buffers_;
-};
-
 }  // namespace
 
 const char* name(Place place) {
@@ -129,8 +66,7 @@ struct DeviceRunner::State {
   driver::OnDevice program;
   std::optional<runtime::Device> device;
   std::optional<runtime::DeviceModule> module;
-  std::optional<emulator::Module> text;
-  bool metal = false;
+  std::optional<emulator::Program> text;
 };
 
 Result<DeviceRunner> DeviceRunner::make(const tensor::Graph& graph, const driver::CompileOptions& options, Place place) {
@@ -140,15 +76,14 @@ Result<DeviceRunner> DeviceRunner::make(const tensor::Graph& graph, const driver
     how.dialect = place == Place::CudaText ? emit::device::DialectId::Cuda : emit::device::DialectId::Metal;
     how.threads = 64;
     how.max_buffers = 64;
+    how.matrix_units = place == Place::CudaText;
   } else {
     how = driver::device_options(*find(place));
   }
-  state->metal = place == Place::MetalText;
   LEMMA_TRY(state->program, driver::compile_for_device(graph, options, how));
   runtime::Cache cache{runtime::CacheOptions{}};
   if (is_text(place)) {
-    LEMMA_TRY(const runtime::Compiler compiler, runtime::find_compiler({}, cache));
-    LEMMA_TRY(state->text, emulator::Module::load(std::string(place == Place::MetalText ? emulator::metal_header() : "") + state->program.text.source, compiler, cache));
+    LEMMA_TRY(state->text, emulator::Program::load(state->program, how.dialect, cache));
   } else {
     LEMMA_TRY(state->device, runtime::Device::open(*find(place), device_options()));
     LEMMA_TRY(state->module, driver::load(*state->device, state->program, cache));
@@ -167,13 +102,9 @@ Result<std::vector<runtime::Named>> DeviceRunner::run(const std::vector<tensor::
     LEMMA_TRY_VOID(driver::launch(device, *s.module, s.program, call));
     return call.outputs;
   }
-  // A few workgroups, which walk over all blocks.
-  LEMMA_TRY(const driver::DeviceCall plan, driver::plan_launches(s.program, call, 3));
-  Memory memory(s.program.compiled.program, plan, call, s.metal);
-  for (const driver::DeviceLaunch& l : plan.launches) {
-    if (l.blocks > 0) LEMMA_TRY_VOID(memory.run(*s.text, s.program.text.kernels[size_t(l.kernel)], l));
-  }
-  memory.copy_back(call);
+  emulator::RunOptions options;
+  options.order = emulator::Order::Random;
+  LEMMA_TRY_VOID(s.text->run(call, options));
   return call.outputs;
 }
 

@@ -33,6 +33,7 @@ base::Result<void> write_let(Text& text, const tile::Let& let, Scope& scope) {
 base::Result<void> write_for(Text& text, const tile::For& loop, Scope& scope, std::vector<std::string>& notes) {
   const std::string begin = text.value(scalar::import(loop.begin, text.arena), scope), end = text.value(scalar::import(loop.end, text.arena), scope);
   const std::string v = text.fresh("v");
+  if (loop.kind == tile::LoopKind::Unrolled && text.synchronised) text.out.line("LM_UNROLL");
   text.loop(v, begin, end, index_literal(text.dialect, loop.step));
   Scope inner = scope;
   inner.known.clear();
@@ -83,9 +84,22 @@ base::Result<void> write_block(Text& text, const tile::Block& block, Scope& scop
         [&](const tile::Extern& s) -> base::Result<void> {
           return base::unsupported("text in " + s.dialect + " does not run in " + std::string(text.dialect.name));
         },
+        [&](const tile::Barrier&) -> base::Result<void> { return {}; },
+        [&](const tile::Commit&) -> base::Result<void> {
+          writes = false;
+          text.out.line("lm_copy_commit();");
+          return {};
+        },
+        [&](const tile::Wait& s) -> base::Result<void> {
+          writes = false;
+          text.out.line("lm_copy_wait<" + std::to_string(s.pending) + ">();");
+          return {};
+        },
         [&](const tile::Phase&) -> base::Result<void> { return base::unsupported("`phase` has no form for devices yet"); });
     if (!done) return done.error();
-    if (writes) text.barrier();
+    // In block form nothing is known of who reads what; in thread form barriers are statements.
+    if (text.synchronised ? std::holds_alternative<tile::Barrier>(statement) : writes) text.barrier();
+    else if (writes) text.at_statement();
   }
   return {};
 }

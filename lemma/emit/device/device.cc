@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <set>
 
-#include "lemma/base/match.h"
 #include "lemma/emit/device/statements.h"
+#include "lemma/emit/device/registers.h"
 #include "lemma/emit/unit.h"
+#include "lemma/tile/effects.h"
+#include "lemma/tile/fragments.h"
 
 namespace lemma::emit::device {
 
@@ -15,55 +17,6 @@ using view::Form;
 
 namespace {
 
-// What a kernel does to its buffers.
-struct Uses {
-  std::set<int> buffers, written, combined;
-
-  void read(const Access& a) { buffers.insert(a.buffer); }
-  void write(const Access& a) {
-    buffers.insert(a.buffer);
-    written.insert(a.buffer);
-  }
-  void block(const tile::Block& block) {
-    for (const tile::Stmt& statement : block) {
-      base::match(static_cast<const tile::StmtVariant&>(statement),
-          [&](const tile::Let& s) { for (const Access& a : s.reads) read(a); },
-          [&](const tile::Alloc&) {},
-          [&](const tile::Copy& s) { read(s.from); write(s.to); },
-          [&](const tile::Map& s) {
-            for (const Access& a : s.reads) read(a);
-            for (const tile::Store& t : s.stores) {
-              write(t.to);
-              if (t.combine) combined.insert(t.to.buffer);
-            }
-          },
-          [&](const tile::Reduce& s) {
-            for (const Access& a : s.reads) read(a);
-            for (const Access& a : s.states) write(a);
-          },
-          [&](const tile::Scan& s) {
-            for (const Access& a : s.reads) read(a);
-            for (const Access& a : s.states) write(a);
-            for (const tile::Store& t : s.stores) write(t.to);
-          },
-          [&](const tile::Gemm& s) { read(s.a); read(s.b); write(s.acc); },
-          [&](const tile::For& s) { this->block(s.body); },
-          [&](const tile::If& s) {
-            for (const Access& a : s.reads) read(a);
-            this->block(s.then);
-            this->block(s.otherwise);
-          },
-          [&](const tile::Assert& s) { for (const Access& a : s.reads) read(a); },
-          [&](const tile::Combine& s) {
-            read(s.from);
-            write(s.to);
-            combined.insert(s.to.buffer);
-          },
-          [&](const tile::Print&) {}, [&](const tile::Extern&) {}, [&](const tile::Phase&) {});
-    }
-  }
-};
-
 class KernelWriter {
  public:
   KernelWriter(const tile::Program& program, const tile::Kernel& kernel, int number, const DeviceOptions& options)
@@ -72,19 +25,20 @@ class KernelWriter {
     out_.name = "lm_" + std::to_string(number) + "_" + clean_identifier(kernel.name);
     out_.grid.clear();
     for (const tile::GridLoop& g : kernel.grid) out_.grid.push_back(g.extent);
-    out_.threads = options.threads;
+    text_.synchronised = kernel.hints.synchronised;
+    if (text_.synchronised && kernel.hints.threads) text_.threads = kernel.hints.threads;
+    out_.threads = text_.threads;
   }
 
   base::Result<DeviceKernel> write(std::string& module, std::vector<std::string>& notes) {
-    Uses uses;
-    uses.block(kernel_.body);
+    const tile::Effects uses = tile::effects(kernel_.body);
     LEMMA_TRY_VOID(place(uses));
     Scope scope;
     blocks(scope);
     LEMMA_TRY_VOID(write_block(text_, kernel_.body, scope, notes));
     if (!text_.refusal.empty()) return base::unsupported("the kernel '" + kernel_.name + "': " + text_.refusal);
     for (const auto& [size, name] : text_.size_names) out_.sizes.push_back(size);
-    for (int b : out_.buffers) out_.written.push_back(uses.written.count(b) > 0);
+    for (int b : out_.buffers) out_.written.push_back(uses.writes.count(b) > 0);
     if (has_slices()) out_.written.push_back(true);
     const std::string body = text_.out.text();
     Writer whole;
@@ -99,9 +53,11 @@ class KernelWriter {
 
  private:
   // Where every buffer lies: what is local in workgroup memory while it fits, else in the slice.
-  base::Result<void> place(const Uses& uses) {
-    int64_t shared = 4096;  // for what reductions need
-    for (int b : uses.buffers) {
+  base::Result<void> place(const tile::Effects& uses) {
+    int64_t shared = text_.synchronised ? reserved_shared_bytes : 4096;  // for what reductions need
+    std::set<int> all = uses.reads;
+    all.insert(uses.writes.begin(), uses.writes.end());
+    for (int b : all) {
       const tile::Buffer& buffer = text_.buffer(b);
       const bool wide_words = scalar::bits(buffer.type) == 64 && !(text_.dialect.words && buffer.type != DType::F64);
       if (buffer.type == DType::F64 && !text_.dialect.doubles) {
@@ -111,16 +67,21 @@ class KernelWriter {
       if (is_global(buffer.space)) {
         text_.held[b] = Held::Global;
         out_.buffers.push_back(b);
-        if (text_.dialect.words && uses.written.count(b) && scalar::bits(buffer.type) < 32) text_.atomic_buffers.insert(b);
-        if (uses.combined.count(b) && scalar::bits(buffer.type) == 32) text_.atomic_buffers.insert(b);
+        if (text_.dialect.words && uses.writes.count(b) && scalar::bits(buffer.type) < 32) text_.atomic_buffers.insert(b);
+        if (uses.combines.count(b) && scalar::bits(buffer.type) == 32) text_.atomic_buffers.insert(b);
+        continue;
+      }
+      if (tile::in_registers(buffer)) {
+        text_.held[b] = Held::Registers;
         continue;
       }
       const auto n = text_.count(b).constant();
-      const int64_t bytes = n ? *n * (wide_words ? 8 : text_.dialect.words || uses.combined.count(b) ? 4 : std::max<int64_t>(1, scalar::bits(buffer.type) / 8)) : 0;
+      const int64_t bytes = n ? *n * (wide_words ? 8 : text_.dialect.words || uses.combines.count(b) ? 4 : std::max<int64_t>(1, scalar::bits(buffer.type) / 8)) : 0;
       if (n && *n > 0 && shared + bytes <= text_.options.shared_bytes && scalar::bits(buffer.type) >= 8) {
-        shared += (bytes + 15) / 16 * 16;
+        const int64_t unit = text_.synchronised ? 1024 : 16;
+        shared += (bytes + unit - 1) / unit * unit;
         text_.held[b] = Held::Shared;
-        if (uses.combined.count(b) && scalar::bits(buffer.type) == 32) text_.atomic_buffers.insert(b);
+        if (uses.combines.count(b) && scalar::bits(buffer.type) == 32) text_.atomic_buffers.insert(b);
       } else {
         text_.held[b] = Held::Slice;
         text_.slice_offset[b] = out_.slice_words;
@@ -177,18 +138,32 @@ class KernelWriter {
     return "";
   }
 
-  void head(Writer& out, const Uses& uses) {
+  // A part of the workgroup's memory, whose rows of 128 bytes begin at multiples of 1024.
+  std::string pooled(int b) {
+    const std::string type = element_type(b), name = text_.buffer_names.at(b);
+    const std::string at = std::to_string(out_.shared_bytes);
+    const int64_t bytes = *text_.count(b).constant() * (text_.atomic_buffers.count(b) ? 4 : std::max<int64_t>(1, scalar::bits(text_.buffer(b).type) / 8));
+    out_.shared_bytes += (bytes + 1023) / 1024 * 1024;
+    return "LM_POINTER(" + type + ") " + name + " = lm_shared_at<" + type + ">(lm_pool, " + at + ");";
+  }
+
+  void head(Writer& out, const tile::Effects& uses) {
     const Dialect& d = text_.dialect;
-    const std::string threads = std::to_string(text_.options.threads), slices = text_.prefix + "slices", args = text_.prefix + "args";
+    const std::string threads = std::to_string(text_.threads), slices = text_.prefix + "slices", args = text_.prefix + "args";
     std::vector<std::string> shared;
-    for (const auto& [b, held] : text_.held) if (held == Held::Shared) shared.push_back(shared_declaration(b));
+    const bool pool = text_.synchronised && d.id == DialectId::Cuda;  // more than a static array may have
+    if (pool) shared.push_back("LM_SHARED_POOL(lm_pool);");
+    for (const auto& [b, held] : text_.held) {
+      if (held != Held::Shared) continue;
+      shared.push_back(pool ? pooled(b) : shared_declaration(b));
+    }
     std::vector<std::string> parameters;
     const size_t count = out_.buffers.size() + (has_slices() ? 1 : 0);
     for (size_t i = 0; i < count; ++i) {
       const bool last = i == out_.buffers.size();
       const std::string name = last ? slices : text_.buffer_names.at(out_.buffers[i]);
       const std::string type = last ? std::string(d.id == DialectId::Wgsl ? "u32" : type_name(d, scalar::Kind::U32)) : element_type(out_.buffers[i]);
-      const bool reads = !last && !uses.written.count(out_.buffers[i]);
+      const bool reads = !last && !uses.writes.count(out_.buffers[i]);
       const std::string n = std::to_string(i), held = reads ? "const " + type : type;
       switch (d.id) {
         case DialectId::Cuda: parameters.push_back("LM_GLOBAL(" + held + ") " + name); break;
@@ -248,6 +223,11 @@ class KernelWriter {
       if (d.id == DialectId::Wgsl) out.line("let " + sizes[i] + " = " + args + "[" + std::to_string(i) + "];");
     }
     if (!d.words) for (const std::string& s : shared) out.line(s);
+    if (text_.synchronised) {
+      out.line("const int lm_lane = lm_tid & 31, lm_warp = lm_tid >> 5;");
+      for (const std::string& line : text_.prologue) out.line(line);
+      for (const auto& [b, held] : text_.held) if (held == Held::Registers) out.line(register_declaration(text_, b));
+    }
     for (const auto& [b, offset] : slices_) {
       // A slice's buffer is reached through the whole one, from its first word on.
       const std::string start = text_.buffer_names.at(b) + "_0";

@@ -23,7 +23,10 @@ struct DeviceOptions {
   int threads = 128;                   // of a workgroup
   int64_t shared_bytes = 32 << 10;     // of workgroup memory, at most
   int max_buffers = 8;                 // a kernel may bind
+  bool matrix_units = false;           // the target has those of tile/matrix_unit.h; thread form uses them
 };
+
+inline constexpr int64_t reserved_shared_bytes = 8 << 10;  // for what reductions of a block exchange
 
 struct DeviceKernel {
   std::string name;                    // of the entry point
@@ -34,6 +37,7 @@ struct DeviceKernel {
   std::vector<view::Form> grid;        // extents over sizes; their product is the number of blocks
   view::Form slice_words;              // 32-bit words of a workgroup's slice, over sizes; 0: no such argument
   int threads = 0;
+  int64_t shared_bytes = 0;            // of workgroup memory to ask for at launch (CUDA, thread form)
 };
 
 struct DeviceProgram {

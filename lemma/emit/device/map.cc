@@ -1,6 +1,7 @@
 // Maps and copies: the points go round among the threads.
 #include <algorithm>
 
+#include "lemma/emit/device/registers.h"
 #include "lemma/emit/device/statements.h"
 #include "lemma/view/formula.h"
 
@@ -57,11 +58,16 @@ std::vector<Range> ordered(const Text& text, const tile::Map& map) {
 }  // namespace
 
 base::Result<void> write_map(Text& text, const tile::Map& map, Scope& outer, std::vector<std::string>& notes) {
-  const std::string why = hazard(text, map);
+  std::vector<const Access*> all;
+  for (const Access& r : map.reads) all.push_back(&r);
+  for (const Store& s : map.stores) all.push_back(&s.to);
+  const auto round = round_of(text, map.points, all);
+  const std::string why = round ? "" : hazard(text, map);
   if (!why.empty()) notes.push_back((map.comment.empty() ? "a map" : map.comment) + ": on one thread, as " + why);
   if (!map.comment.empty()) text.out.line("/* " + map.comment + " */");
   Scope scope = outer;
-  const int opened = open_points(text, ordered(text, map), scope, !why.empty());
+  const bool once = std::any_of(map.stores.begin(), map.stores.end(), [&](const Store& s) { return text.held.at(s.to.buffer) != Held::Registers; });
+  const int opened = round ? open_round(text, round, scope, once) : open_points(text, ordered(text, map), scope, !why.empty());
   std::vector<Expr> inside, outside;
   std::vector<const Access*> stores;
   for (const Store& s : map.stores) {
@@ -114,7 +120,8 @@ Formula inside(const Text& text, const Access& access) {
 }
 }  // namespace
 
-base::Result<void> write_copy(Text& text, const tile::Copy& copy, Scope& scope, std::vector<std::string>& notes) {
+namespace {
+base::Result<void> write_elements(Text& text, const tile::Copy& copy, Scope& scope, std::vector<std::string>& notes) {
   tile::Map map;
   map.points = copy.box;
   map.where = inside(text, copy.to);
@@ -127,6 +134,16 @@ base::Result<void> write_copy(Text& text, const tile::Copy& copy, Scope& scope, 
   target.guard = {};
   map.stores.push_back({target, value, {}, std::nullopt});
   return write_map(text, map, scope, notes);
+}
+}  // namespace
+
+base::Result<void> write_copy(Text& text, const tile::Copy& copy, Scope& scope, std::vector<std::string>& notes) {
+  if (text.synchronised && write_tile_copy(text, copy, scope)) {
+    LEMMA_TRY_VOID(write_elements(text, copy, scope, notes));
+    text.out.close();
+    return {};
+  }
+  return write_elements(text, copy, scope, notes);
 }
 
 // Blocks meet in the target, so each element is folded atomically.

@@ -1,6 +1,7 @@
 // Loads and stores of elements, in pointers and in words.
 #include "lemma/base/check.h"
 #include "lemma/emit/device/expand.h"
+#include "lemma/emit/device/registers.h"
 #include "lemma/emit/device/scope.h"
 
 namespace lemma::emit::device {
@@ -34,6 +35,21 @@ int Text::add_shared(const std::string& name, DType t, int64_t count) {
   return id;
 }
 
+// The last two dimensions of a placed tile are swizzled, what stands before them numbers tiles.
+std::string Text::place(const Access& access, const Scope& scope) {
+  if (held.at(access.buffer) == Held::Registers) return register_place(access, scope);
+  const tile::Buffer& buffer = this->buffer(access.buffer);
+  if (held.at(access.buffer) != Held::Shared || !buffer.hints.placed) return form(offset(access.buffer, access.coords), scope);
+  const size_t rank = access.coords.size(), inner = buffer.hints.placed->shape.size();
+  std::vector<view::Form> outer = access.coords, within = access.coords;
+  for (size_t d = 0; d < rank; ++d) (d < rank - inner ? within : outer)[d] = view::Form(0);
+  const std::string at = fresh("o");
+  define("int", at, form(offset(access.buffer, within), scope));
+  const std::string placed = linear_text(at, memory_columns(*buffer.hints.placed));
+  const view::Form first = offset(access.buffer, outer);
+  return first == view::Form(0) ? placed : form(first, scope) + " + " + placed;
+}
+
 // Whether the buffer is seen as 32-bit words although the dialect has pointers: slices, and what threads exchange.
 bool Text::by_words(int b) const { return held.at(b) == Held::Slice || atomic_buffers.count(b) > 0; }
 
@@ -49,6 +65,11 @@ std::string Text::load(int b, const std::string& at) {
   const std::string& name = buffer_names.at(b);
   const DType t = buffer.type;
   const std::string raw(type(raw_kind(t)));
+  if (held.at(b) == Held::Registers) {
+    if (!is_packed(buffer)) return name + "[" + at + "]";
+    const std::string i = "(" + at + ")";
+    return "((" + name + "[" + i + " >> 1] >> ((" + i + " & 1) * 16)) & 65535u)";
+  }
   if (!dialect.words && by_words(b)) {
     const auto word = [&](const std::string& i) { return element(b, i); };
     if (scalar::bits(t) == 64) {
@@ -109,14 +130,14 @@ void Text::reads(const std::vector<Access>& accesses, Scope& scope, const std::v
     std::string name = fresh("r");
     if (access.guard.is_always()) {
       scope.present[r] = "true";
-      define(raw, name, load(access.buffer, form(offset(access.buffer, access.coords), scope)));
+      define(raw, name, load(access.buffer, place(access, scope)));
     } else {
       const std::string there = fresh("p");
       define(type(Kind::Bool), there, condition(access.guard, scope));
       scope.present[r] = there;
       declare(raw, name, literal_text(dialect, raw_kind(t), 0));
       test(there);
-      out.line(name + " = " + load(access.buffer, form(offset(access.buffer, access.coords), scope)) + ";");
+      out.line(name + " = " + load(access.buffer, place(access, scope)) + ";");
       out.close();
     }
     if (is_narrow_float(t)) {
@@ -134,6 +155,15 @@ void Text::reads(const std::vector<Access>& accesses, Scope& scope, const std::v
 void Text::put(int b, const std::string& at, const std::string& value) {
   const DType t = buffer(b).type;
   const std::string& name = buffer_names.at(b);
+  if (held.at(b) == Held::Registers) {
+    if (!is_packed(buffer(b))) {
+      out.line(name + "[" + at + "] = " + value + ";");
+      return;
+    }
+    const std::string i = "(" + at + ")", word = name + "[" + i + " >> 1]", shift = "((" + i + " & 1) * 16)";
+    out.line(word + " = (" + word + " & (4294901760u >> " + shift + ")) | (" + value + " << " + shift + ");");
+    return;
+  }
   if (!dialect.words && by_words(b)) {
     if (scalar::bits(t) == 64) {
       const std::string w = fresh("w");
@@ -204,7 +234,7 @@ void Text::store(const Access& to, const std::string& value, Kind kind, Scope& s
   if (is_narrow_float(t)) e = encode(e, t);
   const std::string text = this->value(e, inner);
   if (!to.guard.is_always()) test(condition(to.guard, scope));
-  put(to.buffer, form(offset(to.buffer, to.coords), scope), text);
+  put(to.buffer, place(to, scope), text);
   if (!to.guard.is_always()) out.close();
 }
 
@@ -215,7 +245,7 @@ void Text::combine(const Access& to, const std::string& value, Kind kind, Op op,
   const Kind own = scalar::kind_of(t);
   if (!to.guard.is_always()) test(condition(to.guard, scope));
   const std::string at = fresh("i");
-  define(index_type(), at, form(offset(to.buffer, to.coords), scope));
+  define(index_type(), at, place(to, scope));
   const auto next = [&](const std::string& old) {
     Scope inner;
     inner.reads = {old, value};
@@ -223,7 +253,7 @@ void Text::combine(const Access& to, const std::string& value, Kind kind, Op op,
     inner.kinds = {own, kind};
     return this->value(scalar::binary(op, scalar::arg(arena, own, 0), scalar::cast(scalar::arg(arena, kind, 1), own)), inner);
   };
-  if (alone) {
+  if (alone || held.at(to.buffer) == Held::Registers) {
     Scope inner;
     const std::string old = fresh("r");
     define(type(raw_kind(t)), old, load(to.buffer, at));

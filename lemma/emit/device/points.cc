@@ -51,7 +51,7 @@ int open_points(Text& text, const std::vector<Range>& points, Scope& scope, bool
     return 1 + open_loops(text, points, scope);
   }
   const std::string tid = convert(text.dialect, text.index_type(), "lm_tid");
-  const std::string step = std::to_string(text.options.threads);
+  const std::string step = std::to_string(text.threads);
   if (points.empty()) {
     text.test("lm_tid == 0");
     return 1;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "lemma/emit/device/fold.h"
+#include "lemma/emit/device/registers.h"
 
 namespace lemma::emit::device {
 
@@ -57,7 +58,7 @@ class Reduction {
     }
     int64_t elements = 1;
     for (const Range& e : r_.reduces) elements *= e.extent.constant().value_or(1 << 20);
-    return points * 4 <= text_.options.threads && elements >= 16;
+    return points * 4 <= text_.threads && elements >= 16;
   }
 
   void element(Scope& scope, const std::vector<std::string>& state) {
@@ -106,7 +107,7 @@ class Reduction {
   }
 
   void by_all(Scope& outer) {
-    const int threads = text_.options.threads;
+    const int threads = text_.threads;
     std::vector<int> parts;
     for (size_t c = 0; c < fold_.components(); ++c) {
       parts.push_back(text_.add_shared("part", scalar::dtype_of(fold_.kind(c)), threads));
@@ -253,11 +254,15 @@ base::Result<void> write_top_k(Text& text, const Reduce& r, Scope& outer) {
 base::Result<void> write_reduce(Text& text, const Reduce& reduce, Scope& scope, std::vector<std::string>&) {
   if (!reduce.comment.empty()) text.out.line("/* " + reduce.comment + " */");
   if (reduce.monoid->structure == monoid::Structure::TopK) return write_top_k(text, reduce, scope);
+  for (const Access& a : reduce.reads) {
+    if (text.held.at(a.buffer) == Held::Registers) return write_register_reduce(text, reduce, scope);
+  }
   return Reduction(text, reduce).write(scope);
 }
 
 // A product is a sum over k and the taps, a point a thread.
 base::Result<void> write_gemm(Text& text, const tile::Gemm& gemm, Scope& scope, std::vector<std::string>& notes) {
+  if (text.held.at(gemm.acc.buffer) == Held::Registers) return write_register_gemm(text, gemm, scope);
   Reduce r;
   r.points = {gemm.m, gemm.n};
   r.reduces = gemm.taps;

@@ -256,8 +256,12 @@ void Text::loop(const std::string& var, const std::string& begin, const std::str
   out.open("for (" + head + " = " + begin + "; " + var + " < " + end + "; " + var + " += " + step + ")");
 }
 
-void Text::barrier() {
+void Text::at_statement() {
   if (dialect.id == DialectId::Cuda || dialect.id == DialectId::Metal) out.line("LM_AT(" + std::to_string(statements++) + ");");
+}
+
+void Text::barrier() {
+  at_statement();
   out.line(dialect.id == DialectId::Wgsl ? "storageBarrier(); workgroupBarrier();" : "lm_barrier();");
 }
 

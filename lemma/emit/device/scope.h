@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -10,29 +11,41 @@
 #include "lemma/emit/device/device.h"
 #include "lemma/emit/names.h"
 #include "lemma/emit/writer.h"
+#include "lemma/layout/layout.h"
 #include "lemma/view/formula.h"
 
 namespace lemma::emit::device {
 
+// A statement's points over the registers of a thread (registers.h), one at a time.
+struct Round {
+  layout::Layout points;                                // their distribution
+  std::vector<tile::Var> vars;                          // a dimension each
+  std::string reg;                                      // the register's number, as text
+};
+
 struct Scope {
   std::map<tile::Var, std::string> vars;
+  std::shared_ptr<const Round> round;
   std::vector<std::string> reads, present;              // texts of Arg(r), Data(r) and Present(r)
   std::vector<scalar::Kind> kinds;                      // of the reads
   std::unordered_map<uint32_t, std::string> known;      // expressions already in a variable
 };
 
 // How a block-local buffer is held.
-enum class Held : uint8_t { Global, Shared, Slice };
+enum class Held : uint8_t { Global, Shared, Slice, Registers };
 
 // One kernel's text under way.
 class Text {
  public:
   Text(const tile::Program& program, const DeviceOptions& options)
-      : program(program), options(options), dialect(device::dialect(options.dialect)), buffers(program.buffers) {}
+      : program(program), options(options), dialect(device::dialect(options.dialect)), threads(options.threads), buffers(program.buffers) {}
 
   const tile::Program& program;
   const DeviceOptions& options;
   const Dialect& dialect;
+  int threads;                                          // of this kernel's workgroups
+  bool synchronised = false;                            // its barriers stand in the program
+  std::vector<std::string> prologue;                    // lines at the kernel's beginning
   std::vector<tile::Buffer> buffers;                    // the program's, then those of expansions
   scalar::Arena arena;                                  // for expressions made here
   Writer out;
@@ -55,6 +68,11 @@ class Text {
   // Where an element lies in its buffer, in elements.
   view::Form offset(int buffer, const std::vector<view::Form>& coords) const;
   view::Form count(int buffer) const;                   // elements of a block-local buffer
+  // The same as text: the place in memory, or in an array of registers.
+  std::string place(const tile::Access& access, const Scope& scope);
+  std::string register_place(const tile::Access& access, const Scope& scope) const;
+  // Which coordinates a thread's first register has, a variable for each dimension.
+  std::vector<std::string> thread_places(const layout::Layout& layout);
 
   // Writes what is needed for the roots; their texts. Functions are expanded.
   std::vector<std::string> values(std::span<const scalar::Expr> roots, Scope& scope);
@@ -71,10 +89,12 @@ class Text {
   void loop(const std::string& var, const std::string& begin, const std::string& end, const std::string& step);
   void test(const std::string& condition) { out.open("if (" + condition + ")"); }
   void barrier();
+  void at_statement();                                  // the emulator's findings name it
   std::string refusal;                                  // why the kernel cannot be said, once known
   int statements = 0;                                   // counted for the emulator's findings
 
  private:
+  std::map<std::string, std::vector<std::string>> places_;  // by the layout's text
   std::string operation(scalar::Expr e, const std::vector<std::string>& args);
   std::string product(const std::vector<std::string>& factors) const;
   void put(int buffer, const std::string& at, const std::string& value);
