@@ -8,6 +8,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "lemma/driver/on_device.h"
 #include "lemma/driver/work.h"
 
 namespace lemma::cli {
@@ -21,6 +22,7 @@ struct Options {
   DataOptions data;
   std::vector<int> threads;
   int repetitions = 20;
+  std::string device;            // else the processor
 };
 
 struct Row {
@@ -65,6 +67,35 @@ Result<std::vector<Row>> measure(const Context& context, const Options& options,
   return rows;
 }
 
+// On a device, by its own clock; a repetition is one run of all kernels after another until it takes a millisecond.
+Result<std::vector<Row>> measure_on_device(const Context& context, const Options& options, const Source& source,
+                                           const driver::Arguments& given, std::vector<tensor::Binding>& sizes) {
+  LEMMA_TRY(const runtime::DeviceInfo info, find_device(context, options.device));
+  LEMMA_TRY(const driver::Arguments arguments, driver::contiguous_inputs(given));
+  LEMMA_TRY(const driver::OnDevice program, program_for_device(context, source, options.program, driver::device_options(info)));
+  for (const std::string& note : program.text.notes) notice(context, note);
+  LEMMA_TRY(runtime::Device device, runtime::Device::open(info, device_options(context)));
+  runtime::Cache cache(cache_options(context, options.program.no_cache));
+  LEMMA_TRY(const runtime::DeviceModule module, driver::load(device, program, cache));
+  LEMMA_TRY(const driver::Call call, driver::prepare(program.compiled, arguments));
+  sizes = call.sizes;
+  LEMMA_TRY(const driver::OnBuffers placed, driver::place(device, module, program, call));
+  Row row;
+  row.threads = 0;
+  std::vector<runtime::Step> steps = placed.steps;
+  LEMMA_TRY(double once, device.time(steps));
+  LEMMA_TRY(once, device.time(steps));
+  row.inner = std::clamp(int(1e-3 / std::max(once, 1e-9)), 1, 200);
+  for (int i = 1; i < row.inner; ++i) steps.insert(steps.end(), placed.steps.begin(), placed.steps.end());
+  Progress progress(context, "measuring on " + info.name);
+  for (int r = 0; r < options.repetitions; ++r) {
+    LEMMA_TRY(const double seconds, device.time(steps));
+    row.seconds.push_back(seconds / row.inner);
+    progress.step(r + 1, options.repetitions);
+  }
+  return std::vector<Row>{row};
+}
+
 void report(const Context& context, const std::vector<Row>& rows, const driver::Work& work) {
   json list = json::array();
   if (!context.json) {
@@ -98,6 +129,13 @@ int bench(const Context& context, const Options& given) {
   if (!source) return fail(context, source.error());
   const auto arguments = gather_arguments(source->graph, options.data);
   if (!arguments) return fail(context, arguments.error());
+  if (!options.device.empty()) {
+    std::vector<tensor::Binding> sizes;
+    const auto rows = measure_on_device(context, options, *source, *arguments, sizes);
+    if (!rows) return fail(context, rows.error());
+    report(context, *rows, driver::count_work(source->graph, sizes));
+    return kOk;
+  }
   const auto compiled = compile_program(context, *source, options.program);
   if (!compiled) return fail(context, compiled.error());
   const auto kernels = load_kernels(context, *compiled, options.program);
@@ -121,6 +159,7 @@ void add_bench(CLI::App& app, Context& context) {
   command->add_option("--threads", options->threads, "one or more thread counts: --threads 1,2")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024));
+  command->add_option("--on", options->device, "a device instead of the processor: cuda, opencl, vulkan or webgpu, or cuda:1");
   command->add_option("--repetitions", options->repetitions, "of each row")->check(CLI::Range(1, 1000000));
   command->callback([options, &context] { context.exit = bench(context, *options); });
 }

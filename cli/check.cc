@@ -81,6 +81,16 @@ std::vector<int64_t> tile_sizes(const tile::Program& program) {
   return {found.begin(), found.end()};
 }
 
+// The largest relative rounding of a float that a tile program keeps in a block.
+double narrowest_rounding(const tile::Program& program) {
+  double out = 0;
+  for (const tile::Buffer& b : program.buffers) {
+    const bool local = b.space == tile::Space::Shared || b.space == tile::Space::Fragment || b.space == tile::Space::Local;
+    if (local && scalar::is_float(b.type)) out = std::max(out, driver::tolerance_of(b.type, {}).relative);
+  }
+  return out;
+}
+
 Result<std::vector<Verdict>> compare_all(const Context& context, const Options& options, const Source& source,
                                          const driver::Arguments& arguments, const tile::Program& program,
                                          const std::vector<runtime::Named>& outputs) {
@@ -97,9 +107,10 @@ Result<std::vector<Verdict>> compare_all(const Context& context, const Options& 
     verdict.output = outputs[i].name;
     verdict.array = outputs[i].array;
     verdict.tolerance = driver::tolerance_of(outputs[i].array.type, options.tolerance);
-    if (source.tiles) {  // both sides have rounded
+    if (source.tiles) {  // both sides have rounded, also what they keep between statements
       verdict.tolerance.relative *= 2;
       verdict.tolerance.least *= 2;
+      verdict.tolerance.absolute = std::max(verdict.tolerance.absolute, narrowest_rounding(*source.tiles) / 4);
     }
     verdict.comparison = driver::compare(outputs[i].array, expected[i].references, verdict.tolerance);
     verdict.whole = expected[i].whole;
@@ -148,22 +159,6 @@ Result<void> compare_with_simple_kernels(const Context& context, const Options& 
     verdicts[i].simple = driver::compare(verdicts[i].array, references_of(call.outputs[i].array), allowed);
   }
   return {};
-}
-
-// The device whose interface is named "cuda", "opencl", "vulkan" or "webgpu", optionally with ":index".
-Result<runtime::DeviceInfo> find_device(const Context& context, const std::string& name) {
-  const size_t colon = name.find(':');
-  const std::string interface = name.substr(0, colon);
-  const int index = colon == std::string::npos ? 0 : std::atoi(name.c_str() + colon + 1);
-  const runtime::DeviceList list = runtime::list_devices(device_options(context));
-  std::string there;
-  for (const runtime::DeviceInfo& d : list.devices) {
-    std::string own = runtime::api_name(d.api);
-    std::transform(own.begin(), own.end(), own.begin(), [](unsigned char c) { return char(std::tolower(c)); });
-    if (own == interface && d.index == index) return d;
-    there += (there.empty() ? "" : ", ") + own + ":" + std::to_string(d.index);
-  }
-  return base::invalid("there is no device '" + name + "'", {}, there.empty() ? "see lemma devices" : "there are " + there);
 }
 
 // The same on a device: run from poisoned outputs, twice.

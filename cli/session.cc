@@ -91,4 +91,19 @@ Result<Kernels> load_kernels(const Context& context, const driver::Compiled& com
   return Kernels{std::move(module), compiler, cache.counters(), now() - start};
 }
 
+Result<runtime::DeviceInfo> find_device(const Context& context, const std::string& name) {
+  const size_t colon = name.find(':');
+  const std::string interface = name.substr(0, colon);
+  const int index = colon == std::string::npos ? 0 : std::atoi(name.c_str() + colon + 1);
+  const runtime::DeviceList list = runtime::list_devices(device_options(context));
+  std::string there;
+  for (const runtime::DeviceInfo& d : list.devices) {
+    std::string own = runtime::api_name(d.api);
+    std::transform(own.begin(), own.end(), own.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+    if (own == interface && d.index == index) return d;
+    there += (there.empty() ? "" : ", ") + own + ":" + std::to_string(d.index);
+  }
+  return base::invalid("there is no device '" + name + "'", {}, there.empty() ? "see lemma devices" : "there are " + there);
+}
+
 }  // namespace lemma::cli

@@ -34,6 +34,9 @@ runtime::CacheOptions cache_options(const Context& context, bool no_cache = fals
 runtime::CompilerOptions compiler_options(const Context& context, const ProgramOptions& options);
 runtime::DeviceOptions device_options(const Context& context);
 
+// The device whose interface is named "cuda", "opencl", "vulkan" or "webgpu", optionally with ":index".
+base::Result<runtime::DeviceInfo> find_device(const Context& context, const std::string& name);
+
 // Compiles the C text for this machine. A System failure without a compiler is the caller's cue to interpret.
 struct Kernels {
   runtime::Module module;

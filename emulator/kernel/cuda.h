@@ -74,6 +74,11 @@ inline unsigned lm_pack(lm_f16 low, lm_f16 high) { return low.bits | (unsigned)h
 inline unsigned lm_float_bits(float x) { return lemma::emulator::bits_of(x); }
 inline float lm_bits_float(unsigned x) { return lemma::emulator::float_of(x); }
 
+inline float lm_max_nan(float a, float b) { return a != a ? a : b != b ? b : a < b ? b : a; }
+inline float lm_min_nan(float a, float b) { return a != a ? a : b != b ? b : b < a ? b : a; }
+inline float lm_exp2_approx(float x) { return __builtin_exp2f(x); }
+inline float lm_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+
 template <class T>
 inline LM_POINTER(T) lm_shared_at(lemma::emulator::Buffer* pool, long long byte_offset) {
   return {{pool, byte_offset}};

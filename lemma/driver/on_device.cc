@@ -159,25 +159,25 @@ Result<runtime::DeviceModule> load(runtime::Device& device, const OnDevice& prog
   return device.compile(source, cache, notices);
 }
 
-Result<void> launch(runtime::Device& device, const runtime::DeviceModule& module, const OnDevice& program, Call& call) {
+Result<OnBuffers> place(runtime::Device& device, const runtime::DeviceModule& module, const OnDevice& program, const Call& call) {
   const tile::Program& p = program.compiled.program;
   LEMMA_TRY(const DeviceCall plan, plan_launches(program, call));
-  std::map<int, runtime::DeviceBuffer> buffers;
+  OnBuffers out;
   size_t parameter = 0;
-  std::map<int, size_t> array_of;
   for (size_t b = 0; b < p.buffers.size(); ++b) {
     if (!emit::is_global(p.buffers[b].space)) continue;
-    LEMMA_TRY(buffers[int(b)], device.allocate(plan.bytes[b]));
+    LEMMA_TRY(runtime::DeviceBuffer buffer, device.allocate(plan.bytes[b]));
+    out.buffers.emplace(int(b), buffer);
     if (!emit::is_parameter(p.buffers[b].space)) {
-      LEMMA_TRY_VOID(device.fill(buffers[int(b)], 0xff));
+      LEMMA_TRY_VOID(device.fill(buffer, 0xff));
       continue;
     }
-    array_of[int(b)] = parameter;
+    out.array_of[int(b)] = parameter;
     const runtime::Array& array = call.arrays[parameter];
     const int64_t bytes = scalar::bytes(array.type, array.count());
     std::vector<std::byte> padded(size_t(plan.bytes[b]), std::byte{0xff});
     std::copy_n(static_cast<const std::byte*>(call.buffers[parameter]), bytes, padded.begin());
-    LEMMA_TRY_VOID(device.write(buffers[int(b)], 0, padded));
+    LEMMA_TRY_VOID(device.write(buffer, 0, padded));
     ++parameter;
   }
   for (const DeviceLaunch& l : plan.launches) {
@@ -188,22 +188,29 @@ Result<void> launch(runtime::Device& device, const runtime::DeviceModule& module
     launch.blocks = {uint32_t(l.blocks), 1, 1};
     launch.threads = uint32_t(kernel.threads);
     launch.dynamic_shared_bytes = uint32_t(kernel.shared_bytes);
-    for (int b : l.buffers) launch.buffers.push_back({buffers.at(b), 0, -1});
+    for (int b : l.buffers) launch.buffers.push_back({out.buffers.at(b), 0, -1});
     if (l.slice_words > 0) {
       LEMMA_TRY(runtime::DeviceBuffer slices, device.allocate(4 * l.slice_words));
       launch.buffers.push_back({slices, 0, -1});
     }
     launch.scalars = l.scalars;
-    LEMMA_TRY_VOID(device.launch(module, launch));
+    out.steps.push_back({module, std::move(launch)});
   }
+  return out;
+}
+
+Result<void> launch(runtime::Device& device, const runtime::DeviceModule& module, const OnDevice& program, Call& call) {
+  LEMMA_TRY(const OnBuffers placed, place(device, module, program, call));
+  for (const runtime::Step& s : placed.steps) LEMMA_TRY_VOID(device.launch(s.module, s.launch));
   LEMMA_TRY_VOID(device.wait());
-  for (const auto& [b, at] : array_of) {
-    if (p.buffers[size_t(b)].space == Space::Input) continue;
+  for (const auto& [b, at] : placed.array_of) {
+    if (program.compiled.program.buffers[size_t(b)].space == Space::Input) continue;
     const runtime::Array& array = call.arrays[at];
     const int64_t bytes = scalar::bytes(array.type, array.count());
     if (bytes == 0) continue;
-    std::vector<std::byte> padded(size_t(plan.bytes[size_t(b)]));
-    LEMMA_TRY_VOID(device.read(buffers.at(b), 0, padded));
+    const runtime::DeviceBuffer& buffer = placed.buffers.at(b);
+    std::vector<std::byte> padded(size_t(buffer.bytes()));
+    LEMMA_TRY_VOID(device.read(buffer, 0, padded));
     std::copy_n(padded.begin(), bytes, static_cast<std::byte*>(call.buffers[at]));
   }
   return {};

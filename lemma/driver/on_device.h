@@ -1,6 +1,7 @@
 // A program on a device beside the processor: graph -> tile program for devices -> text of its language -> launches.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,15 @@ base::Result<DeviceCall> plan_launches(const OnDevice& program, const Call& call
 // A call's inputs side by side in memory, as devices take them.
 base::Result<Arguments> contiguous_inputs(const Arguments& arguments);
 
-// Copies inputs and poisoned outputs to the device, launches, waits, and copies outputs back into the call.
+// A call's buffers on a device, inputs and poisoned outputs copied there, and what is to be launched.
+struct OnBuffers {
+  std::map<int, runtime::DeviceBuffer> buffers;  // of the tile program
+  std::map<int, size_t> array_of;                // of parameters: which array of the call
+  std::vector<runtime::Step> steps;
+};
+base::Result<OnBuffers> place(runtime::Device& device, const runtime::DeviceModule& module, const OnDevice& program, const Call& call);
+
+// Places the call, launches, waits, and copies outputs back into the call.
 base::Result<void> launch(runtime::Device& device, const runtime::DeviceModule& module, const OnDevice& program, Call& call);
 
 base::Result<runtime::DeviceModule> load(runtime::Device& device, const OnDevice& program, runtime::Cache& cache,

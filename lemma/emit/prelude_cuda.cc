@@ -59,6 +59,24 @@ LM_DEVICE unsigned lm_to_tf32(float x) {
 }
 LM_DEVICE unsigned lm_pack(lm_bf16 low, lm_bf16 high) { return low.bits | (unsigned)high.bits << 16; }
 LM_DEVICE unsigned lm_pack(lm_f16 low, lm_f16 high) { return low.bits | (unsigned)high.bits << 16; }
+//: lm_max_nan lm_min_nan
+LM_DEVICE float lm_max_nan(float a, float b) {
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+LM_DEVICE float lm_min_nan(float a, float b) {
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+//: lm_exp2_approx lm_fma
+LM_DEVICE float lm_exp2_approx(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+LM_DEVICE float lm_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 //: lm_shared_at
 template <class T>
 LM_DEVICE T* lm_shared_at(unsigned char* pool, long long byte_offset) {

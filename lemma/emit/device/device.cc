@@ -105,7 +105,8 @@ class KernelWriter {
     const Box box = define_box(text_, "g", out_.grid, scope);
     const std::string block = "lm_block";
     text_.loop(block, convert(d, text_.index_type(), "lm_group"), box.count, convert(d, text_.index_type(), "lm_groups"));
-    const std::vector<std::string> at = take_apart(text_, box, block);
+    const bool grouped = kernel_.hints.order_rows > 1 && box.extents.size() >= 2 && !d.words;
+    const std::vector<std::string> at = grouped ? grouped_order(box, block) : take_apart(text_, box, block);
     for (size_t i = 0; i < at.size(); ++i) {
       std::string v = at[i];
       if (kernel_.grid[i].descending) {
@@ -117,6 +118,30 @@ class KernelWriter {
     }
     for (const auto& [b, offset] : text_.slice_offset) slices_.push_back({b, text_.form(offset, scope)});
     slice_text_ = has_slices() ? text_.form(out_.slice_words, scope) : "";
+  }
+
+  // `order rows R`: R values of the last dimension, under them all of the one before, then the next R. What the blocks at
+  // work read together is then closer to a square.
+  std::vector<std::string> grouped_order(const Box& box, const std::string& block) {
+    const std::string_view index = text_.index_type();
+    const size_t rank = box.extents.size();
+    const std::string &slow = box.extents[rank - 2], &fast = box.extents[rank - 1], rows = index_literal(text_.dialect, kernel_.hints.order_rows);
+    const auto define = [&](const std::string& stem, const std::string& value) {
+      const std::string name = text_.fresh(stem);
+      text_.define(index, name, value);
+      return name;
+    };
+    const std::string plane = define("q", block + " % (" + slow + " * " + fast + ")");
+    const std::string group = define("q", plane + " / (" + rows + " * " + slow + ")");
+    const std::string first = define("q", group + " * " + rows);
+    const std::string left = define("q", fast + " - " + first + " < " + rows + " ? " + fast + " - " + first + " : " + rows);
+    const std::string inside = define("q", plane + " - " + first + " * " + slow);
+    Box outer{{box.extents.begin(), box.extents.end() - 2}, ""};
+    std::vector<std::string> out;
+    if (rank > 2) out = take_apart(text_, outer, define("q", block + " / (" + slow + " * " + fast + ")"));
+    out.push_back(define("v", inside + " / " + left));
+    out.push_back(define("v", first + " + " + inside + " % " + left));
+    return out;
   }
 
   std::string element_type(int b) const {

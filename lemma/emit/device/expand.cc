@@ -238,9 +238,12 @@ Format format(DType type) {
 
 }  // namespace
 
-std::vector<Expr> expand_functions(std::span<const Expr> roots, Arena& into) {
+std::vector<Expr> expand_functions(std::span<const Expr> roots, Arena& into, bool native_exp) {
   const Math m{into};
-  return scalar::rewrite_all(roots, into, [&](Expr e, std::span<const Expr> args) { return expanded(e, args, m); });
+  return scalar::rewrite_all(roots, into, [&](Expr e, std::span<const Expr> args) {
+    if (native_exp && (e.is(Op::Exp) || e.is(Op::Exp2))) return Expr();
+    return expanded(e, args, m);
+  });
 }
 
 Expr decode(Expr bits, DType type) {

@@ -10,8 +10,8 @@
 
 namespace lemma::emit::device {
 
-// Rebuilt in `into`; f64 functions stay as they are.
-std::vector<scalar::Expr> expand_functions(std::span<const scalar::Expr> roots, scalar::Arena& into);
+// Rebuilt in `into`; f64 functions stay as they are, and `native_exp` keeps exp and exp2.
+std::vector<scalar::Expr> expand_functions(std::span<const scalar::Expr> roots, scalar::Arena& into, bool native_exp = false);
 
 // A stored narrow float from its bits (U32), and back, to nearest even.
 scalar::Expr decode(scalar::Expr bits, scalar::DType type);

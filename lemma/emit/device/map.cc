@@ -3,6 +3,7 @@
 
 #include "lemma/emit/device/registers.h"
 #include "lemma/emit/device/statements.h"
+#include "lemma/tile/fragments.h"
 #include "lemma/view/formula.h"
 
 namespace lemma::emit::device {
@@ -55,6 +56,32 @@ std::vector<Range> ordered(const Text& text, const tile::Map& map) {
   return points;
 }
 
+// Values of 16 bits for a packed fragment, two at a time. False if the map is more than that; then nothing was written.
+bool write_pairs(Text& text, const tile::Map& map, const std::shared_ptr<const Round>& round, const Scope& outer) {
+  if (map.stores.size() != 1 || !map.where.is_always()) return false;
+  const Store& store = map.stores[0];
+  const tile::Buffer& to = text.buffer(store.to.buffer);
+  if (text.held.at(store.to.buffer) != Held::Registers || !is_packed(to) || store.combine || !store.to.guard.is_always()) return false;
+  if (to.type != scalar::DType::BF16 && to.type != scalar::DType::F16) return false;
+  const auto dimensions = tile::point_dimensions(store.to, map.points);
+  const std::vector<int> bits = dimensions ? tile::projected_registers(round->points, *dimensions) : std::vector<int>();
+  if (bits.empty() || bits[0] != 0) return false;  // neighbouring registers are not a pair
+  Scope scope = outer;
+  const int opened = open_round(text, round, scope, false, 2);
+  const std::string place = text.register_place(store.to, scope), type(scalar::name(to.type));
+  std::string both[2];
+  for (int half = 0; half < 2; ++half) {
+    Scope at = scope;
+    if (half) next_register(text, at);
+    const Expr value = scalar::import(store.value, text.arena);
+    text.reads(map.reads, at, needed(map.reads, {&value, 1}, {}));
+    both[half] = text.value(value, at);
+  }
+  text.out.line(text.buffer_names.at(store.to.buffer) + "[" + place + " >> 1] = lm_pack(lm_to_" + type + "(" + both[0] + "), lm_to_" + type + "(" + both[1] + "));");
+  text.out.close(opened);
+  return true;
+}
+
 }  // namespace
 
 base::Result<void> write_map(Text& text, const tile::Map& map, Scope& outer, std::vector<std::string>& notes) {
@@ -65,6 +92,7 @@ base::Result<void> write_map(Text& text, const tile::Map& map, Scope& outer, std
   const std::string why = round ? "" : hazard(text, map);
   if (!why.empty()) notes.push_back((map.comment.empty() ? "a map" : map.comment) + ": on one thread, as " + why);
   if (!map.comment.empty()) text.out.line("/* " + map.comment + " */");
+  if (round && write_pairs(text, map, round, outer)) return {};
   Scope scope = outer;
   const bool once = std::any_of(map.stores.begin(), map.stores.end(), [&](const Store& s) { return text.held.at(s.to.buffer) != Held::Registers; });
   const int opened = round ? open_round(text, round, scope, once) : open_points(text, ordered(text, map), scope, !why.empty());
@@ -112,10 +140,21 @@ base::Result<void> write_map(Text& text, const tile::Map& map, Scope& outer, std
 }
 
 namespace {
-Formula inside(const Text& text, const Access& access) {
+// A box's own index, in a dimension at least as long.
+bool lies_inside(const Form& coordinate, const Form& extent, const std::vector<Range>& box) {
+  const auto var = coordinate.as_index();
+  const auto at = std::find_if(box.begin(), box.end(), [&](const Range& r) { return r.var == var; });
+  if (!var || at == box.end()) return false;
+  const auto room = (extent - at->extent).constant();
+  return room && *room >= 0;
+}
+
+Formula inside(const Text& text, const Access& access, const std::vector<Range>& box) {
   Formula out = access.guard;
   const tile::Buffer& buffer = text.buffer(access.buffer);
-  for (size_t d = 0; d < access.coords.size(); ++d) out = out && Formula::within(access.coords[d], buffer.extents[d]);
+  for (size_t d = 0; d < access.coords.size(); ++d) {
+    if (!lies_inside(access.coords[d], buffer.extents[d], box)) out = out && Formula::within(access.coords[d], buffer.extents[d]);
+  }
   return out;
 }
 }  // namespace
@@ -124,9 +163,9 @@ namespace {
 base::Result<void> write_elements(Text& text, const tile::Copy& copy, Scope& scope, std::vector<std::string>& notes) {
   tile::Map map;
   map.points = copy.box;
-  map.where = inside(text, copy.to);
+  map.where = inside(text, copy.to, copy.box);
   map.reads = {copy.from};
-  map.reads[0].guard = inside(text, copy.from);
+  map.reads[0].guard = inside(text, copy.from, copy.box);
   const Kind from = scalar::kind_of(text.buffer(copy.from.buffer).type), to = scalar::kind_of(text.buffer(copy.to.buffer).type);
   Expr value = scalar::cast(scalar::arg(text.arena, from, 0), to);
   if (copy.fill.valid()) value = scalar::select(scalar::present(text.arena, 0), value, scalar::cast(scalar::import(copy.fill, text.arena), to));
@@ -152,7 +191,7 @@ base::Result<void> write_combine(Text& text, const tile::Combine& combine, Scope
   if (scalar::bits(text.buffer(combine.to.buffer).type) != 32) return base::unsupported("`combine` into elements that are not 32 bits wide has no form for devices yet");
   tile::Map map;
   map.points = combine.box;
-  map.where = inside(text, combine.to) && inside(text, combine.from);
+  map.where = inside(text, combine.to, combine.box) && inside(text, combine.from, combine.box);
   map.reads = {combine.from};
   const Kind from = scalar::kind_of(text.buffer(combine.from.buffer).type), to = scalar::kind_of(text.buffer(combine.to.buffer).type);
   Access target = combine.to;

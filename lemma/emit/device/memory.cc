@@ -231,8 +231,10 @@ void Text::store(const Access& to, const std::string& value, Kind kind, Scope& s
   inner.present = {"true"};
   inner.kinds = {kind};
   Expr e = scalar::cast(scalar::arg(arena, kind, 0), scalar::kind_of(t));
-  if (is_narrow_float(t)) e = encode(e, t);
-  const std::string text = this->value(e, inner);
+  const bool native = dialect.id == DialectId::Cuda && (t == DType::BF16 || t == DType::F16);
+  if (is_narrow_float(t) && !native) e = encode(e, t);
+  std::string text = this->value(e, inner);
+  if (native) text = "lm_to_" + std::string(scalar::name(t)) + "(" + text + ").bits";
   if (!to.guard.is_always()) test(condition(to.guard, scope));
   put(to.buffer, place(to, scope), text);
   if (!to.guard.is_always()) out.close();

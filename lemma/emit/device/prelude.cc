@@ -14,6 +14,17 @@ constexpr std::string_view kCudaHead = R"(
 LM_DEVICE float lm_as_float(unsigned int x) { return lm_bits_float(x); }
 LM_DEVICE unsigned int lm_as_uint(float x) { return lm_float_bits(x); }
 LM_DEVICE double lm_as_double(unsigned long long x) { union { unsigned long long u; double d; } v; v.u = x; return v.d; }
+// 2^x by the special function unit, 2^-22.7 of it off; what would be denormal is 0. Of e^x the product's rounding is made good.
+// To 30 bits and a sign.
+LM_DEVICE int lm_cut(long long x) { return x > 1073741824ll ? 1073741824 : x < -1073741824ll ? -1073741824 : (int)x; }
+LM_DEVICE float lm_max_f32(float a, float b) { return lm_max_nan(a, b); }
+LM_DEVICE float lm_min_f32(float a, float b) { return lm_min_nan(a, b); }
+LM_DEVICE float lm_exp2_f32(float x) { return lm_exp2_approx(x); }
+LM_DEVICE float lm_exp_f32(float x) {
+  const float h = x * 1.44269502f, y = lm_exp2_approx(h);
+  const float l = lm_fma(x, 1.44269502f, -h) + x * 1.92596299e-8f;
+  return x < 88.7f && x > -104.0f ? lm_fma(y, l * 0.693147182f, y) : y;
+}
 LM_DEVICE unsigned long long lm_as_ulong(double x) { union { unsigned long long u; double d; } v; v.d = x; return v.u; }
 )";
 
@@ -56,10 +67,12 @@ inline uint lm_atomic_compare(threadgroup uint* p, long i, uint old, uint word) 
 )";
 
 constexpr std::string_view kFloats = R"($fn bool lm_is_nan_f32(float x) { return (lm_as_uint(x) & 0x7fffffffu) > 0x7f800000u; }
-$fn float lm_max_f32(float a, float b) { return lm_is_nan_f32(a) ? a : lm_is_nan_f32(b) ? b : a < b ? b : a; }
-$fn float lm_min_f32(float a, float b) { return lm_is_nan_f32(a) ? a : lm_is_nan_f32(b) ? b : b < a ? b : a; }
 $fn float lm_floordiv_f32(float a, float b) { return $floorf(a / b); }
 $fn float lm_mod_f32(float a, float b) { const float r = a - $floorf(a / b) * b; return r; }
+)";
+
+constexpr std::string_view kExtremes = R"($fn float lm_max_f32(float a, float b) { return lm_is_nan_f32(a) ? a : lm_is_nan_f32(b) ? b : a < b ? b : a; }
+$fn float lm_min_f32(float a, float b) { return lm_is_nan_f32(a) ? a : lm_is_nan_f32(b) ? b : b < a ? b : a; }
 )";
 
 constexpr std::string_view kDoubles = R"($fn $u64 lm_as_ulong2($u32 high, $u32 low) { return (($u64)high << 32) | low; }
@@ -231,6 +244,7 @@ std::string prelude(const Dialect& d) {
     out += filled(text, more);
   };
   add(kFloats, {});
+  if (!cuda) add(kExtremes, {});
   if (d.doubles) add(kDoubles, {});
   else add("$fn $u64 lm_as_ulong2($u32 high, $u32 low) { return (($u64)high << 32) | low; }\n", {});
   add(kSigned, {{"$t", "int"}, {"$n", "i32"}, {"$w", u32}});

@@ -131,8 +131,23 @@ std::vector<std::string> Text::thread_places(const Layout& layout) {
   return out;
 }
 
-int open_round(Text& text, std::shared_ptr<const Round> round, Scope& scope, bool once) {
-  const std::vector<std::string> places = text.thread_places(round->points);
+namespace {
+
+// The points' variables at the round's register.
+void define_points(Text& text, const Round& at, Scope& scope) {
+  const std::vector<std::string> places = text.thread_places(at.points);
+  for (size_t d = 0; d < at.vars.size(); ++d) {
+    const std::string v = text.fresh("v");
+    const std::vector<uint64_t> mine = steps(at.points, Axis::Register, d);
+    const uint64_t others = any(steps(at.points, Axis::Lane, d)) | any(steps(at.points, Axis::Warp, d));
+    text.define("int", v, places[d] + ((any(mine) & others) ? " ^ " : " + ") + linear_text(at.reg, mine));
+    scope.vars[at.vars[d]] = v;
+  }
+}
+
+}  // namespace
+
+int open_round(Text& text, std::shared_ptr<const Round> round, Scope& scope, bool once, int step) {
   int opened = 1;
   if (once) {
     const std::string own = holder(round->points);
@@ -144,16 +159,18 @@ int open_round(Text& text, std::shared_ptr<const Round> round, Scope& scope, boo
   auto at = std::make_shared<Round>(*round);
   at->reg = text.fresh("r");
   text.out.line("LM_UNROLL");
-  text.out.open("for (int " + at->reg + " = 0; " + at->reg + " < " + std::to_string(layout::count(round->points, Axis::Register)) + "; ++" + at->reg + ")");
-  for (size_t d = 0; d < at->vars.size(); ++d) {
-    const std::string v = text.fresh("v");
-    const std::vector<uint64_t> mine = steps(at->points, Axis::Register, d);
-    const uint64_t others = any(steps(at->points, Axis::Lane, d)) | any(steps(at->points, Axis::Warp, d));
-    text.define("int", v, places[d] + ((any(mine) & others) ? " ^ " : " + ") + linear_text(at->reg, mine));
-    scope.vars[at->vars[d]] = v;
-  }
+  text.out.open("for (int " + at->reg + " = 0; " + at->reg + " < " + std::to_string(layout::count(round->points, Axis::Register)) + "; " + at->reg + " += " +
+                std::to_string(step) + ")");
+  define_points(text, *at, scope);
   scope.round = std::move(at);
   return opened;
+}
+
+void next_register(Text& text, Scope& scope) {
+  auto at = std::make_shared<Round>(*scope.round);
+  at->reg = "(" + at->reg + " + 1)";
+  define_points(text, *at, scope);
+  scope.round = std::move(at);
 }
 
 namespace {

@@ -18,7 +18,9 @@ std::shared_ptr<const Round> round_of(const Text& text, const std::vector<tile::
 
 // Opens the loop over the registers, in which the points' variables have their values. `once`: only in the threads that
 // do not hold a copy, since memory is written. The number of scopes opened.
-int open_round(Text& text, std::shared_ptr<const Round> round, Scope& scope, bool once);
+int open_round(Text& text, std::shared_ptr<const Round> round, Scope& scope, bool once, int step = 1);
+// The scope of the register after the round's, where a step passes over it.
+void next_register(Text& text, Scope& scope);
 
 // The declaration of a fragment's registers.
 std::string register_declaration(const Text& text, int buffer);

@@ -42,6 +42,9 @@ std::string float_function(const Dialect& d, Op op, Kind kind) {
   switch (op) {
     case Op::Round: return d.id == DialectId::Glsl ? "roundEven" : d.id == DialectId::Wgsl ? "round" : cuda ? "rintf" : "rint";
     case Op::Abs: return d.words || d.id == DialectId::Metal ? "abs" : "fabs";
+    case Op::Exp: case Op::Exp2:
+      if (cuda) return "lm_" + std::string(scalar::name(op)) + "_f32";
+      [[fallthrough]];
     default: return std::string(scalar::name(op)) + (cuda ? "f" : "");
   }
 }
@@ -94,14 +97,36 @@ std::string Text::form(const Form& form, const Scope& scope) {
   return out.empty() ? index_literal(dialect, 0) : "(" + out + ")";
 }
 
+// A constraint on the points of a round: what does not depend on them is the same for the block and of 64 bits, but what
+// they add is small. So the block's part, cut to 30 bits, decides in 32.
+std::optional<std::string> Text::narrow_form(const Form& whole, const Scope& scope) {
+  if (!scope.round) return std::nullopt;
+  Form rest = whole;
+  std::string own;
+  int64_t reach = 0;
+  for (size_t d = 0; d < scope.round->vars.size(); ++d) {
+    const auto split = rest.split(scope.round->vars[d]);
+    const auto coefficient = split ? split->coefficient.constant() : std::nullopt;
+    if (!coefficient || std::abs(*coefficient) > 1024) return std::nullopt;
+    if (*coefficient == 0) continue;
+    reach += std::abs(*coefficient) * scope.round->points.shape[d];
+    const std::string factor = std::abs(*coefficient) == 1 ? "" : std::to_string(std::abs(*coefficient)) + " * ";
+    own += (*coefficient < 0 ? " - " : " + ") + factor + scope.vars.at(scope.round->vars[d]);
+    rest = rest.substitute_index(scope.round->vars[d], Form(0));
+  }
+  if (own.empty() || reach >= (1 << 29) || rest.uses(AtomKind::Data)) return std::nullopt;
+  return "(lm_cut(" + form(rest, scope) + ")" + own + ")";
+}
+
 std::string Text::condition(const Formula& formula, const Scope& scope) {
   if (formula.is_never()) return "false";
   std::string out;
   for (const view::Conjunction& c : formula.cases()) {
     std::string all;
     for (const view::Constraint& k : c) {
-      all += (all.empty() ? "" : " && ") + form(k.form, scope) + (k.relation == view::Relation::Zero ? " == " : " >= ") +
-             index_literal(dialect, 0);
+      const std::optional<std::string> narrow = narrow_form(k.form, scope);
+      all += (all.empty() ? "" : " && ") + (narrow ? *narrow : form(k.form, scope)) + (k.relation == view::Relation::Zero ? " == " : " >= ") +
+             (narrow ? "0" : index_literal(dialect, 0));
     }
     out += (out.empty() ? "" : " || ") + (all.empty() ? "true" : "(" + all + ")");
   }
@@ -215,7 +240,8 @@ std::string Text::operation(Expr e, const std::vector<std::string>& a) {
 }
 
 std::vector<std::string> Text::values(std::span<const Expr> roots, Scope& scope) {
-  const std::vector<Expr> simple = expand_functions(roots, arena);
+  const bool cuda = dialect.id == DialectId::Cuda;
+  const std::vector<Expr> simple = expand_functions(roots, arena, cuda);
   for (Expr e : scalar::reachable(simple)) {
     if (scope.known.count(e.index())) continue;
     std::string text;

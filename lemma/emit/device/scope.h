@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -94,6 +95,7 @@ class Text {
   int statements = 0;                                   // counted for the emulator's findings
 
  private:
+  std::optional<std::string> narrow_form(const view::Form& form, const Scope& scope);
   std::map<std::string, std::vector<std::string>> places_;  // by the layout's text
   std::string operation(scalar::Expr e, const std::vector<std::string>& args);
   std::string product(const std::vector<std::string>& factors) const;
