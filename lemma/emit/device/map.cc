@@ -3,6 +3,7 @@
 
 #include "lemma/emit/device/registers.h"
 #include "lemma/emit/device/statements.h"
+#include "lemma/emit/device/vectors.h"
 #include "lemma/tile/fragments.h"
 #include "lemma/view/formula.h"
 
@@ -82,6 +83,64 @@ bool write_pairs(Text& text, const tile::Map& map, const std::shared_ptr<const R
   return true;
 }
 
+// Neighbouring elements of the last index 16 bytes at a time, where all begin at whole vectors; the text goes on with what is
+// done where they do not. False if nothing runs along it.
+bool write_vectors(Text& text, const tile::Map& map, const Scope& outer) {
+  std::vector<Expr> values;
+  std::vector<const Access*> stores;
+  for (const Store& s : map.stores) {
+    if (s.combine || s.otherwise.valid()) return false;
+    values.push_back(scalar::import(s.value, text.arena));
+    stores.push_back(&s.to);
+  }
+  if (map.points.empty() || !map.where.is_always() || stores.empty()) return false;
+  const std::vector<Range> points = ordered(text, map);
+  const std::vector<bool> which = needed(map.reads, values, {}, stores);
+  auto vectors = Vectors::find(text, map.reads, which, stores, points.back().var);
+  if (!vectors) return false;
+  Scope scope = outer;
+  std::vector<tile::Var> others;
+  std::vector<Form> extents;
+  for (size_t i = 0; i + 1 < points.size(); ++i) {
+    others.push_back(points[i].var);
+    extents.push_back(points[i].extent);
+  }
+  const std::string width = std::to_string(vectors->width()), n = text.fresh("n");
+  text.define(text.index_type(), n, text.form(points.back().extent, scope));
+  text.test(vectors->aligned(scope, others) + " && (" + n + " & " + std::to_string(vectors->width() - 1) + ") == 0");
+  const Box box = define_box(text, "n", extents, scope);
+  const std::string per = text.fresh("n"), p = text.fresh("p"), at = text.fresh("v");
+  text.define(text.index_type(), per, n + " / " + width);
+  text.loop(p, convert(text.dialect, text.index_type(), "lm_tid"), box.count + " * " + per, std::to_string(text.threads));
+  text.define(text.index_type(), at, others.empty() ? p + " * " + width : p + " % " + per + " * " + width);
+  if (!others.empty()) {
+    const std::string q = text.fresh("q");
+    text.define(text.index_type(), q, p + " / " + per);
+    const std::vector<std::string> apart = take_apart(text, box, q);
+    for (size_t i = 0; i < others.size(); ++i) scope.vars[others[i]] = apart[i];
+  }
+  scope.vars[points.back().var] = at;
+  vectors->load(scope);
+  vectors->begin_stores();
+  const std::string u = text.fresh("u"), v = text.fresh("v");
+  text.out.line("LM_UNROLL");
+  text.out.open("for (int " + u + " = 0; " + u + " < " + width + "; ++" + u + ")");
+  Scope inside = scope;
+  text.define(text.index_type(), v, at + " + " + u);
+  inside.vars[points.back().var] = v;
+  vectors->element(inside, u);
+  text.reads(map.reads, inside, which);
+  const std::vector<std::string> found = text.values(values, inside);
+  for (size_t i = 0; i < found.size(); ++i) vectors->set(i, u, found[i], values[i].kind());
+  text.out.close();
+  vectors->end_stores(scope);
+  text.out.close();
+  text.out.otherwise();
+  return true;
+}
+
+void write_points(Text& text, const tile::Map& map, const std::shared_ptr<const Round>& round, const std::string& alone, const Scope& outer);
+
 }  // namespace
 
 base::Result<void> write_map(Text& text, const tile::Map& map, Scope& outer, std::vector<std::string>& notes) {
@@ -93,9 +152,22 @@ base::Result<void> write_map(Text& text, const tile::Map& map, Scope& outer, std
   if (!why.empty()) notes.push_back((map.comment.empty() ? "a map" : map.comment) + ": on one thread, as " + why);
   if (!map.comment.empty()) text.out.line("/* " + map.comment + " */");
   if (round && write_pairs(text, map, round, outer)) return {};
+  if (!round && why.empty() && text.synchronised && write_vectors(text, map, outer)) {
+    write_points(text, map, round, why, outer);
+    text.out.close();
+  } else {
+    write_points(text, map, round, why, outer);
+  }
+  return {};
+}
+
+namespace {
+
+// A point a thread, or a register after another, or all on one thread where `alone` says why.
+void write_points(Text& text, const tile::Map& map, const std::shared_ptr<const Round>& round, const std::string& alone, const Scope& outer) {
   Scope scope = outer;
   const bool once = std::any_of(map.stores.begin(), map.stores.end(), [&](const Store& s) { return text.held.at(s.to.buffer) != Held::Registers; });
-  const int opened = round ? open_round(text, round, scope, once) : open_points(text, ordered(text, map), scope, !why.empty());
+  const int opened = round ? open_round(text, round, scope, once) : open_points(text, ordered(text, map), scope, !alone.empty());
   std::vector<Expr> inside, outside;
   std::vector<const Access*> stores;
   for (const Store& s : map.stores) {
@@ -111,7 +183,7 @@ base::Result<void> write_map(Text& text, const tile::Map& map, Scope& outer, std
     for (size_t i = 0; i < roots.size(); ++i) {
       if (!roots[i].valid()) continue;
       const Store& s = map.stores[i];
-      if (s.combine) text.combine(s.to, values[v++], roots[i].kind(), *s.combine, at, !why.empty());
+      if (s.combine) text.combine(s.to, values[v++], roots[i].kind(), *s.combine, at, !alone.empty());
       else text.store(s.to, values[v++], roots[i].kind(), at);
     }
   };
@@ -136,8 +208,9 @@ base::Result<void> write_map(Text& text, const tile::Map& map, Scope& outer, std
     text.out.close();
   }
   text.out.close(opened);
-  return {};
 }
+
+}  // namespace
 
 namespace {
 // A box's own index, in a dimension at least as long.

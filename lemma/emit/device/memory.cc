@@ -1,4 +1,6 @@
 // Loads and stores of elements, in pointers and in words.
+#include <algorithm>
+
 #include "lemma/base/check.h"
 #include "lemma/emit/device/expand.h"
 #include "lemma/emit/device/registers.h"
@@ -117,6 +119,30 @@ std::string Text::load(int b, const std::string& at) {
   return convert(dialect, raw, w);
 }
 
+// The element's value from what its buffer holds.
+std::string Text::decoded(DType t, const std::string& raw) {
+  if (!is_narrow_float(t)) return raw;
+  Scope inner;
+  inner.reads = {raw};
+  inner.present = {"true"};
+  inner.kinds = {Kind::U32};
+  return value(decode(scalar::arg(arena, Kind::U32, 0), t), inner);
+}
+
+// A read that was made as part of a vector: `element` is of the stored type.
+void Text::made_read(Scope& scope, size_t read, int b, const std::string& element) {
+  const DType t = buffer(b).type;
+  scope.reads.resize(std::max(scope.reads.size(), read + 1));
+  scope.present.resize(scope.reads.size());
+  scope.kinds.resize(scope.reads.size(), Kind::F32);
+  const std::string_view raw = type(raw_kind(t));
+  const std::string name = fresh("r");
+  define(raw, name, scalar::bits(t) < 32 ? convert(dialect, raw, element) : element);
+  scope.kinds[read] = scalar::kind_of(t);
+  scope.present[read] = "true";
+  scope.reads[read] = decoded(t, name);
+}
+
 void Text::reads(const std::vector<Access>& accesses, Scope& scope, const std::vector<bool>& which) {
   scope.reads.resize(accesses.size());
   scope.present.resize(accesses.size());
@@ -140,13 +166,7 @@ void Text::reads(const std::vector<Access>& accesses, Scope& scope, const std::v
       out.line(name + " = " + load(access.buffer, place(access, scope)) + ";");
       out.close();
     }
-    if (is_narrow_float(t)) {
-      Scope inner;
-      inner.reads = {name};
-      inner.present = {"true"};
-      inner.kinds = {Kind::U32};
-      name = value(decode(scalar::arg(arena, Kind::U32, 0), t), inner);
-    }
+    name = decoded(t, name);
     scope.reads[r] = name;
   }
 }
@@ -223,9 +243,9 @@ void Text::put(int b, const std::string& at, const std::string& value) {
 
 std::string Text::infix_sign(const std::string& word) const { return "((" + word + " >> 31u) != 0u)"; }
 
-void Text::store(const Access& to, const std::string& value, Kind kind, Scope& scope) {
-  const DType t = buffer(to.buffer).type;
-  // The value in its kind, then as it is stored.
+// The value in the buffer's kind, as it is stored.
+std::string Text::stored_value(int b, const std::string& value, Kind kind) {
+  const DType t = buffer(b).type;
   Scope inner;
   inner.reads = {value};
   inner.present = {"true"};
@@ -233,8 +253,12 @@ void Text::store(const Access& to, const std::string& value, Kind kind, Scope& s
   Expr e = scalar::cast(scalar::arg(arena, kind, 0), scalar::kind_of(t));
   const bool native = dialect.id == DialectId::Cuda && (t == DType::BF16 || t == DType::F16);
   if (is_narrow_float(t) && !native) e = encode(e, t);
-  std::string text = this->value(e, inner);
-  if (native) text = "lm_to_" + std::string(scalar::name(t)) + "(" + text + ").bits";
+  const std::string text = this->value(e, inner);
+  return native ? "lm_to_" + std::string(scalar::name(t)) + "(" + text + ").bits" : text;
+}
+
+void Text::store(const Access& to, const std::string& value, Kind kind, Scope& scope) {
+  const std::string text = stored_value(to.buffer, value, kind);
   if (!to.guard.is_always()) test(condition(to.guard, scope));
   put(to.buffer, place(to, scope), text);
   if (!to.guard.is_always()) out.close();

@@ -257,6 +257,7 @@ base::Result<void> write_reduce(Text& text, const Reduce& reduce, Scope& scope, 
   for (const Access& a : reduce.reads) {
     if (text.held.at(a.buffer) == Held::Registers) return write_register_reduce(text, reduce, scope);
   }
+  if (write_team_reduce(text, reduce, scope)) return {};
   return Reduction(text, reduce).write(scope);
 }
 

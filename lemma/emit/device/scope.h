@@ -81,6 +81,8 @@ class Text {
 
   // Makes the accesses; a read whose guard fails gives zero bits. `under`: only where this text holds.
   void reads(const std::vector<tile::Access>& accesses, Scope& scope, const std::vector<bool>& which);
+  void made_read(Scope& scope, size_t read, int buffer, const std::string& element);
+  std::string stored_value(int buffer, const std::string& value, scalar::Kind kind);
   void store(const tile::Access& to, const std::string& value, scalar::Kind kind, Scope& scope);
   void combine(const tile::Access& to, const std::string& value, scalar::Kind kind, scalar::Op op, Scope& scope, bool alone);
   std::string load(int buffer, const std::string& at);  // as the buffer's kind
@@ -95,6 +97,7 @@ class Text {
   int statements = 0;                                   // counted for the emulator's findings
 
  private:
+  std::string decoded(scalar::DType type, const std::string& raw);
   std::optional<std::string> narrow_form(const view::Form& form, const Scope& scope);
   std::map<std::string, std::vector<std::string>> places_;  // by the layout's text
   std::string operation(scalar::Expr e, const std::vector<std::string>& args);

@@ -12,6 +12,8 @@ base::Result<void> write_map(Text& text, const tile::Map& map, Scope& scope, std
 base::Result<void> write_copy(Text& text, const tile::Copy& copy, Scope& scope, std::vector<std::string>& notes);
 base::Result<void> write_combine(Text& text, const tile::Combine& combine, Scope& scope, std::vector<std::string>& notes);
 base::Result<void> write_reduce(Text& text, const tile::Reduce& reduce, Scope& scope, std::vector<std::string>& notes);
+// A reduction along which memory runs, by warps. False if it is none; then nothing was written.
+bool write_team_reduce(Text& text, const tile::Reduce& reduce, const Scope& scope);
 base::Result<void> write_scan(Text& text, const tile::Scan& scan, Scope& scope, std::vector<std::string>& notes);
 base::Result<void> write_gemm(Text& text, const tile::Gemm& gemm, Scope& scope, std::vector<std::string>& notes);
 
