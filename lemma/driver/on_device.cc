@@ -41,7 +41,7 @@ emit::device::DeviceOptions text_options(DialectId dialect) {
   emit::device::DeviceOptions out;
   out.dialect = dialect;
   if (dialect != DialectId::Cuda) return out;
-  out.shared_bytes = 99 << 10;
+  out.shared_bytes = 160 << 10;
   out.max_buffers = 64;
   out.matrix_units = true;
   return out;

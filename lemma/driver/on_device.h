@@ -19,7 +19,7 @@ emit::device::DialectId dialect_of(runtime::Api api);
 // What a kernel may use there.
 emit::device::DeviceOptions device_options(const runtime::DeviceInfo& info);
 
-// What text for no device at hand may count on: of CUDA what sm_80 and later have.
+// What text for no device at hand may count on: of CUDA what sm_80 and sm_90 have.
 emit::device::DeviceOptions text_options(emit::device::DialectId dialect);
 
 struct OnDevice {

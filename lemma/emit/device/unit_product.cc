@@ -3,7 +3,9 @@
 
 #include "lemma/base/check.h"
 #include "lemma/emit/device/registers.h"
+#include "lemma/layout/algebra.h"
 #include "lemma/layout/bits.h"
+#include "lemma/layout/fragment.h"
 #include "lemma/tile/fragments.h"
 #include "lemma/tile/matrix_unit.h"
 
@@ -210,8 +212,21 @@ void write_elements(Text& text, const Gemm& g, Scope& outer) {
 base::Result<void> write_register_gemm(Text& text, const Gemm& gemm, Scope& scope) {
   if (!gemm.comment.empty()) text.out.line("/* " + gemm.comment + " */");
   const auto unit = text.options.matrix_units ? tile::unit_of(text.program, gemm) : std::nullopt;
-  if (unit) UnitProduct(text, gemm, *unit).write(scope);
-  else write_elements(text, gemm, scope);
+  // A unit's operands are in shared memory or laid out for it.
+  const auto fits = [&](const Access& a, layout::Operand operand) {
+    if (text.held.at(a.buffer) != Held::Registers) return text.held.at(a.buffer) == Held::Shared;
+    const auto fragment = layout::mma(operand, scalar::bits(unit->operand));
+    return fragment.ok() && layout::divide(*text.buffer(a.buffer).hints.placed, *fragment).has_value();
+  };
+  if (unit && fits(gemm.a, layout::Operand::A) && fits(gemm.b, layout::Operand::B) && fits(gemm.acc, layout::Operand::Accumulator)) {
+    UnitProduct(text, gemm, *unit).write(scope);
+    return {};
+  }
+  if (text.held.at(gemm.a.buffer) == Held::Registers) {
+    return base::unsupported("the product '" + gemm.comment + "': its left operand is in registers, but there is no room for its right one in the " +
+                             std::to_string(text.options.shared_bytes) + " bytes that a block shares", {}, "use smaller tiles");
+  }
+  write_elements(text, gemm, scope);
   return {};
 }
 

@@ -55,15 +55,7 @@ class Distributor {
       while (!changed_ && (common() || free())) {
       }
     } while (changed_);
-    for (int b : fragments_) {
-      Buffer& f = program_.buffers[size_t(b)];
-      const auto at = placed_.find(b);
-      if (at != placed_.end()) {
-        f.hints.placed = at->second;
-      } else {
-        f.space = Space::Shared;
-      }
-    }
+    for (const auto& [b, layout] : placed_) program_.buffers[size_t(b)].hints.placed = layout;
     kernel_.hints.threads = threads;
   }
 
@@ -145,14 +137,20 @@ class Distributor {
   void share(int b, const std::string& why) {
     if (!shared_.insert(b).second) return;
     changed_ = true;
+    program_.buffers[size_t(b)].space = Space::Shared;
     notes_.push_back("the kernel '" + kernel_.name + "': the fragment '" + buffer(b).name + "' is shared, as " + why);
   }
 
   // ---- strict ----
 
+  // Whether a product's left operand is a fragment: its rows, and those of what it is made of, stay in one warp.
+  bool fragment_operands() const {
+    return std::any_of(gemms_.begin(), gemms_.end(), [this](const Gemm* g) { return is_open(g->a.buffer); });
+  }
+
   // Warps along rows and columns of an accumulator of units, as square a part for each as can be.
   std::pair<int, int> split(const Gemm& g, int rows, int columns) const {
-    const bool by_rows = g.team == Team::Rows || buffer(g.a.buffer).space == Space::Fragment || reduces_fragments_;
+    const bool by_rows = g.team == Team::Rows || (g.team == Team::Any && (reduces_fragments_ || fragment_operands()));
     if (by_rows) return {std::min(warps_, rows), 1};
     if (g.team == Team::Columns) return {1, std::min(warps_, columns)};
     std::pair<int, int> best{std::min(warps_, rows), 1};
@@ -190,7 +188,7 @@ class Distributor {
   void strict() {
     for (const Gemm* g : gemms_) {
       const auto unit = options_.matrix_units ? unit_of(program_, *g) : std::nullopt;
-      if (unit && is_open(g->acc.buffer) && (!fragments_.count(g->a.buffer) || is_open(g->a.buffer))) {
+      if (unit && is_open(g->acc.buffer)) {
         place_unit(*g, *unit);
       } else {
         place_products(*g);
@@ -206,7 +204,7 @@ class Distributor {
     const auto acc = parts(*layout::mma(layout::Operand::Accumulator, bits), shape, m, n);
     LEMMA_CHECK(acc.has_value(), "an accumulator of whole units has a layout");
     place(g.acc.buffer, *acc, "a product");
-    if (!fragments_.count(g.a.buffer)) return;
+    if (!is_open(g.a.buffer)) return;
     const Point left = *regular_shape(buffer(g.a.buffer).extents);
     const auto a = parts(*layout::mma(layout::Operand::A, bits), left, m, 1);
     LEMMA_CHECK(a.has_value(), "an operand of whole units has a layout");
