@@ -68,7 +68,7 @@ LM_KERNEL(everything, 128) (LM_GLOBAL(const float) b_x, LM_GLOBAL(float) b_y, LM
   p[LM_TID] = x; t[LM_TID] = x; m[LM_TID] = lm_to_bf16(x);
   b_b[i] = lm_to_bf16(x); b_h[i] = lm_to_f16(x); x += lm_to_float((lm_bf16)b_b[i + 1]) + lm_to_float((lm_f16)b_h[i + 1]);
   b_u[i] = lm_to_tf32(x) + lm_pack(lm_to_bf16(x), lm_to_bf16(y)) + lm_pack(lm_to_f16(x), lm_to_f16(y));
-  x = lm_bits_float(lm_float_bits(x) ^ 1u);
+  x = lm_bits_float(lm_float_bits(x) ^ 1u); x = lm_fma(lm_max_nan(x, y), lm_min_nan(x, 2), lm_exp2_approx(x));
   lm_vec<float, 4> v = lm_load<4>(b_x, i * 4); v[1] += v[2]; lm_store<4>(b_y, i * 4, v);
   lm_store<8>(b_y, i * 8, lm_load<8>(b_x, i * 8));
   lm_store<8>(b_b, i * 8, lm_load<8>(b_b, i * 8 + 64)); lm_store<4>(b_b, i * 4, lm_load<4>(b_b, i * 4 + 64));

@@ -168,7 +168,7 @@ TEST(Parse, TheVocabularyRoundTrips) {
   const Program p = parsed(kVocabulary);
   ASSERT_EQ(p.kernels.size(), 1u);
   expect_round_trip(p);
-  const auto& loop = std::get<For>(p.kernels[0].body[9]);
+  const auto& loop = std::get<For>(p.kernels[0].body[12]);
   EXPECT_EQ(loop.kind, LoopKind::Pipelined);
   EXPECT_EQ(loop.depth, 4);
   EXPECT_EQ(loop.points.size(), 2u);
