@@ -18,12 +18,16 @@ emit::device::DialectId dialect_of(runtime::Api api);
 // What a kernel may use there.
 emit::device::DeviceOptions device_options(const runtime::DeviceInfo& info);
 
+// What lowering needs to know of it.
+tile::Target device_target(const emit::device::DeviceOptions& options);
+
 struct OnDevice {
   Compiled compiled;
   emit::device::DeviceProgram text;
 };
 
-// The text for a dialect; derived as `options` say, scheduled for devices.
+// The text for a dialect; derived as `options` say, scheduled for devices: for the target of `options` if that is a device,
+// else for the device's own.
 base::Result<OnDevice> compile_for_device(tensor::Graph graph, CompileOptions options,
                                           const emit::device::DeviceOptions& device, const Trace& trace = {});
 

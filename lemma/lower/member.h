@@ -16,6 +16,8 @@ struct MemberPlace {
   Variables variables;             // one per loop with an axis
   std::vector<Form> index_forms;   // per index of the node
   std::map<int, Form> local_forms; // per loop
+  std::map<int, Edge> edges;       // of loops whose tile may stick out
+  std::vector<Edge> edges_of(const std::vector<int>& loops) const;
 };
 MemberPlace place_member(Context& context, const schedule::Group& group, const schedule::Member& member,
                          const Scope& scope);
