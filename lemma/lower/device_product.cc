@@ -58,7 +58,7 @@ void place_blocks(DeviceProduct& p) {
 void add_accumulator(DeviceProduct& p) {
   Context& c = p.context;
   tile::Buffer buffer;
-  buffer.name = p.node->name + ".tile";
+  buffer.name = p.node->name + ".sum";
   buffer.type = scalar::dtype_of(p.contraction.lhs.kind());
   buffer.space = tile::Space::Fragment;
   buffer.extents = {p.tiles.rows, p.tiles.columns};

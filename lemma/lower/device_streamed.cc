@@ -69,7 +69,8 @@ void place_loops(DeviceStreamed& s) {
   }
 }
 
-// j <= i and nothing else, over loops of one extent: the tiles that a block's last rows need end where its rows end.
+// j <= i and nothing else, over loops of one extent: what the rows of a block read ends with the rows, and a stream point
+// that its first row reads exists.
 bool is_diagonal(const DeviceStreamed& s) {
   if (!(s.group.loops[size_t(s.parts.row)].extent == s.group.loops[size_t(s.parts.stream)].extent)) return false;
   return std::all_of(s.parts.reducing.begin(), s.parts.reducing.end(), [&](const Member* m) {
@@ -93,7 +94,8 @@ void bound_stream(DeviceStreamed& s) {
     s.bounds.end = stream.extent;
     return;
   }
-  const bool whole_tiles = is_diagonal(s) && s.tiles.rows % s.tiles.stream == 0;
+  s.diagonal = is_diagonal(s);
+  const bool whole_tiles = s.diagonal && s.tiles.rows % s.tiles.stream == 0;
   std::vector<LoopPlace> places = s.places;
   LoopPlace& row = places[size_t(s.parts.row)];
   if (row.limit && !whole_tiles) {
@@ -118,7 +120,7 @@ void place_turn(DeviceStreamed& s, const Form& turn) {
   } else {
     s.inside = view::Formula();
   }
-  if (place.limit) s.inside = *s.inside && view::Formula::less_equal(s.stream_base + place.count, *place.limit);
+  if (place.limit && !s.diagonal) s.inside = *s.inside && view::Formula::less_equal(s.stream_base + place.count, *place.limit);
 }
 
 // Shared tiles of the product's sides and of columns, fragments of the product and the states.

@@ -71,6 +71,7 @@ TileOperand plan_operand(Context& context, const std::string& name, TileOperand 
   if (!o.plain && memory_runs_along(o, o.side) != memory_runs_along(o, o.depth)) o.side_last = memory_runs_along(o, o.side);
   tile::Buffer buffer;
   buffer.name = name;
+  if (o.plain) buffer.name = tensor::name(context.graph, o.node->reads[size_t(*o.plain)].source) + ".tile";
   buffer.type = o.type;
   buffer.space = tile::Space::Shared;
   buffer.extents = o.side_last ? std::vector<Form>{o.depth_tile, o.side_tile} : std::vector<Form>{o.side_tile, o.depth_tile};

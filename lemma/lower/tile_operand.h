@@ -21,7 +21,7 @@ struct TileOperand {
   tile::Access access(const Form& side_at, const Form& depth_at) const;
 };
 
-// Declares the tile's buffer; `side_last` where the factor's reads do not tell.
+// Declares the tile's buffer, called after what it copies or else `name`; `side_last` where the factor's reads do not tell.
 TileOperand plan_operand(Context& context, const std::string& name, TileOperand operand, bool side_last, tile::Block& block);
 
 // Where the tile is taken from: `forms` are the node's other indices.

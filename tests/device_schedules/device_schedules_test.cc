@@ -9,7 +9,6 @@
 #include <set>
 
 #include "lemma/driver/on_device.h"
-#include "lemma/tensor/bind.h"
 #include "lemma/tile/print.h"
 #include "lemma/tile/run.h"
 #include "tests/cases/case_file.h"
@@ -71,16 +70,6 @@ void compare(const Compiled& compiled, const std::vector<tensor::Binding>& sizes
   }
 }
 
-// The sizes that columns of streamed products have, so that their tiles are constant.
-tensor::Graph with_columns_bound(const tensor::Graph& graph, const std::vector<tensor::Binding>& sizes) {
-  std::vector<tensor::Binding> some;
-  for (const tensor::Binding& b : testing_support::in_order(graph, sizes)) {
-    if (b.name == "D") some.push_back(b);
-  }
-  auto bound = tensor::bind(graph, some);
-  return bound.ok() ? *std::move(bound) : graph;
-}
-
 class Golden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Golden, ReadsAsWrittenAndIsRight) {
@@ -122,7 +111,7 @@ TEST_P(OnTiles, ExampleGivesWhatTheOracleGives) {
   const auto& [name, matrix_units] = GetParam();
   const auto example = testing_support::read_example(source + "/examples", name);
   ASSERT_TRUE(example.ok()) << base::render(example.error());
-  const auto compiled = compile(with_columns_bound(example->graph, example->sizes), small_tiles(matrix_units));
+  const auto compiled = compile(testing_support::with_columns_bound(example->graph, example->sizes), small_tiles(matrix_units));
   ASSERT_TRUE(compiled.ok()) << base::render(compiled.error());
   compare(*compiled, example->sizes, example->inputs, example->expected, [&](const std::string&) { return example->bound; });
 }
@@ -142,7 +131,7 @@ TEST_P(CaseOnTiles, GivesWhatTheOracleGives) {
   ASSERT_TRUE(graph.ok()) << base::render(graph.error());
   for (const cases::CaseRun& run : file->runs) {
     SCOPED_TRACE(run.name);
-    const auto compiled = compile(with_columns_bound(*graph, run.sizes), small_tiles(false));
+    const auto compiled = compile(testing_support::with_columns_bound(*graph, run.sizes), small_tiles(false));
     ASSERT_TRUE(compiled.ok()) << base::render(compiled.error());
     const auto inputs = cases::inputs_of(*graph, run);
     ASSERT_TRUE(inputs.ok()) << base::render(inputs.error());
@@ -167,7 +156,7 @@ TEST(DeviceSchedules, ScoresStayInTheKernel) {
     SCOPED_TRACE(name);
     const auto example = testing_support::read_example(source + "/examples", name);
     ASSERT_TRUE(example.ok()) << base::render(example.error());
-    const auto compiled = compile(with_columns_bound(example->graph, example->sizes), small_tiles(true));
+    const auto compiled = compile(testing_support::with_columns_bound(example->graph, example->sizes), small_tiles(true));
     ASSERT_TRUE(compiled.ok()) << base::render(compiled.error());
     EXPECT_EQ(compiled->program.kernels.size(), 1u) << compiled->schedule;
     for (const tile::Buffer& b : compiled->program.buffers) EXPECT_NE(b.space, tile::Space::Scratch) << b.name;
