@@ -175,8 +175,35 @@ void add_sum(Rescaled& r, size_t component) {
   r.block.push_back(std::move(sum));
 }
 
+// Columns at stream points without a reader become 0.
+void clear_unread(Rescaled& r, const SecondProduct& second) {
+  Context& c = r.context();
+  tile::Block careful;
+  const int used = vote(r.s, r.member, careful);
+  tile::Map clear;
+  clear.comment = r.node.name + ": columns that no row reads";
+  const tile::Var n = c.variable("n"), k = c.variable("k");
+  const tile::Range side{n, second.columns.side_tile}, depth{k, second.columns.depth_tile};
+  clear.points = second.columns.side_last ? std::vector<tile::Range>{depth, side} : std::vector<tile::Range>{side, depth};
+  clear.reads = {{used, {Form::index(k)}, {}}};
+  clear.where = view::Formula::less(Form::data(0), Form(1));
+  clear.stores.push_back({second.columns.access(Form::index(n), Form::index(k)),
+                          scalar::constant(r.arena(), scalar::kind_of(second.columns.type), 0), {}, {}});
+  careful.push_back(std::move(clear));
+  if (!r.s.inside) {
+    r.block.insert(r.block.end(), careful.begin(), careful.end());
+    return;
+  }
+  tile::If partial;
+  partial.reads = r.s.bounds.inside_reads;
+  partial.condition = !*r.s.inside;
+  partial.then = std::move(careful);
+  r.block.push_back(std::move(partial));
+}
+
 void add_product(Rescaled& r, const SecondProduct& second) {
   Context& c = r.context();
+  if (second.unread) clear_unread(r, second);
   tile::Gemm g;
   const tile::Var mv = c.variable("m"), nv = c.variable("n"), kv = c.variable("k");
   g.m = {mv, r.s.tiles.rows};

@@ -270,9 +270,8 @@ void fold_plain(DeviceStreamed& s, const Member& m, tile::Block& block) {
   block.push_back(std::move(reduce));
 }
 
-// ---- columns of second products ----
+}  // namespace
 
-// Flags of the stream points that some row of the tile reads.
 int vote(DeviceStreamed& s, const Member& m, tile::Block& block) {
   Context& c = s.context;
   const Comprehension& node = comprehension(s, m);
@@ -296,28 +295,25 @@ int vote(DeviceStreamed& s, const Member& m, tile::Block& block) {
   return used.buffer;
 }
 
+namespace {
+
+// ---- columns of second products ----
+
 void load_columns(DeviceStreamed& s, const Member& m, tile::Block& block) {
   Context& c = s.context;
-  for (const SecondProduct& p : s.second[m.node.index]) {
+  for (SecondProduct& p : s.second[m.node.index]) {
     TilePlace place{bases(s, m), Form(0), s.stream_base, {}};
     if (!s.bounded || s.bounds.exact) {
       if (s.bounded) place.depth_end = s.columns_end;
       block.push_back(load_operand(c, p.columns, place));
-      continue;
+    } else if (p.columns.plain) {
+      p.unread = true;
+      block.push_back(load_operand(c, p.columns, place));
+    } else {
+      // What is computed may only be computed where it is read.
+      const int used = vote(s, m, block);
+      block.push_back(evaluate_operand(c, p.columns, place, used));
     }
-    tile::Block careful;
-    const int used = vote(s, m, careful);
-    careful.push_back(evaluate_operand(c, p.columns, place, used));
-    if (!s.inside) {
-      block.insert(block.end(), careful.begin(), careful.end());
-      continue;
-    }
-    tile::If inside;
-    inside.reads = s.bounds.inside_reads;
-    inside.condition = *s.inside;
-    inside.then.push_back(load_operand(c, p.columns, place));
-    inside.otherwise = std::move(careful);
-    block.push_back(std::move(inside));
   }
 }
 

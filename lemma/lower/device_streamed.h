@@ -12,6 +12,7 @@ struct SecondProduct {
   size_t component = 0;
   int column = -1;  // loop
   TileOperand columns;
+  bool unread = false;  // copied with stream points that no row of the tile reads, which are to be 0
 };
 
 struct DeviceStreamed {
@@ -39,6 +40,9 @@ struct DeviceStreamed {
 
 // The forms of a node's indices at the current places, statement variables left out.
 std::vector<Form> bases(const DeviceStreamed& s, const schedule::Member& m);
+
+// Flags of the stream points that some row of the tile reads; their buffer.
+int vote(DeviceStreamed& s, const schedule::Member& m, tile::Block& block);
 
 // Where the product's single reader is a rescaled sum whose score it is, scores take its place, and its scale goes with
 // them.
