@@ -54,7 +54,11 @@ Result<OnDevice> compile_for_device(tensor::Graph graph, CompileOptions options,
                                     const Trace& trace) {
   if (!options.target.device) options.target = device_target(device);
   LEMMA_TRY(Compiled compiled, compile(std::move(graph), options, trace));
-  return for_device(std::move(compiled), device);
+  LEMMA_TRY(OnDevice out, for_device(std::move(compiled), device));
+  for (const rewrite::Decision& d : out.compiled.decisions) {
+    if (!d.applied && d.pass == "device") out.text.notes.push_back(d.subject + ": " + d.sentence);
+  }
+  return out;
 }
 
 Result<OnDevice> for_device(Compiled compiled, const emit::device::DeviceOptions& device) {

@@ -27,7 +27,7 @@ struct OnDevice {
 };
 
 // The text for a dialect; derived as `options` say, scheduled for devices: for the target of `options` if that is a device,
-// else for the device's own.
+// else for the device's own. The text's notes say what the device kept from sharing a kernel.
 base::Result<OnDevice> compile_for_device(tensor::Graph graph, CompileOptions options,
                                           const emit::device::DeviceOptions& device, const Trace& trace = {});
 

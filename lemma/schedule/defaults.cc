@@ -60,7 +60,7 @@ Schedule defaults(const Graph& graph, const rewrite::Context& context, const til
       });
       if (!inside) continue;
       if (auto why = builder.absorb(Tensor{int32_t(p)})) {
-        if (context.log) context.declined("schedule", tensor::name(graph, {Tensor{int32_t(p)}, 0}),
+        if (context.log) context.declined(builder.refused_by_device() ? "device" : "schedule", tensor::name(graph, {Tensor{int32_t(p)}, 0}),
                          "not in the kernel of " + tensor::name(graph, {Tensor{int32_t(n)}, 0}) + ": " + *why);
         continue;
       }

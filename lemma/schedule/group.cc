@@ -200,6 +200,7 @@ Group finished(const Graph& graph, Group out) {
 }  // namespace
 
 std::optional<std::string> GroupBuilder::absorb(Tensor node) {
+  refused_by_device_ = false;
   const auto* producer = std::get_if<Comprehension>(&graph_.node(node));
   if (!producer) return "it is not computed by index notation";
   if (group_.strategy == Strategy::Scatter) return "a scatter takes in nothing";
@@ -295,7 +296,10 @@ std::optional<std::string> GroupBuilder::absorb(Tensor node) {
     if (!before.empty() && after.empty()) return "no common points would be left to run in parallel";
   }
   if (limits_.target.device) {
-    if (auto why = device_refusal(graph_, finished(graph_, grown), limits_.target)) return why;
+    if (auto why = device_refusal(graph_, finished(graph_, grown), limits_.target)) {
+      refused_by_device_ = true;
+      return why;
+    }
   }
   group_ = std::move(grown);
   nodes_.insert(node.index);

@@ -24,6 +24,9 @@ class GroupBuilder {
   // Takes in a node all of whose readers are members already.
   std::optional<std::string> absorb(tensor::Tensor node);  // why not
 
+  // Whether the last refusal was the device's: the group itself would stand.
+  bool refused_by_device() const { return refused_by_device_; }
+
   bool contains(tensor::Tensor node) const { return nodes_.count(node.index) > 0; }
   Group finish() const;
 
@@ -34,6 +37,7 @@ class GroupBuilder {
 
   const tensor::Graph& graph_;
   Limits limits_;
+  bool refused_by_device_ = false;
   Group group_;
   std::set<int> nodes_;
 };

@@ -65,7 +65,8 @@ struct Schedule {
 };
 
 // The default schedule: nodes are joined while the values between them stay on chip (defaults.cc). On devices a kernel
-// binds few buffers and its tiles have constant extents; what that keeps apart is logged.
+// binds few buffers and its tiles have constant extents; what that keeps apart is
+// logged as the pass "device".
 Schedule defaults(const tensor::Graph& graph, const rewrite::Context& context, const tile::Target& target = {});
 
 // A kernel a node, plain loops over its points with whole reductions: what other schedules are checked against.
