@@ -108,12 +108,15 @@ TEST_P(Golden, IsRightAtTheEdges) {
   ASSERT_TRUE(compiled.ok()) << base::render(compiled.error());
   const int64_t choices[] = {0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 47, 50};
   std::mt19937 random(11);
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < 8; ++round) {
     std::vector<tensor::Binding> sizes;
     std::string text;
     for (const tensor::Size& s : example->graph.sizes) {
       if (s.value) continue;
-      sizes.push_back({s.name, choices[random() % std::size(choices)] * s.divisor});
+      // Batches stay small; what has a divisor or a bound keeps to it.
+      const bool few = s.divisor > 1 || s.name == "B" || s.name == "G" || s.name == "H";
+      const int64_t size = few ? int64_t(random() % 3) * s.divisor : choices[random() % std::size(choices)];
+      sizes.push_back({s.name, std::clamp(size, s.low, s.high.value_or(size))});
       text += " " + s.name + "=" + std::to_string(sizes.back().value);
     }
     SCOPED_TRACE(text);
