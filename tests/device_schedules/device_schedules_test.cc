@@ -191,6 +191,30 @@ TEST(DeviceSchedules, ScoresStayInTheKernel) {
   }
 }
 
+// Tiles that a schedule states are taken as they are.
+TEST(DeviceSchedules, StatedTiles) {
+  for (const auto& [name, tiles, extents] : {std::tuple<std::string, std::string, std::vector<view::Form>>{"matmul", "rows=64 columns=8 depth=4", {64, 8}},
+                                             {"attention_grouped", "rows=8 stream=64", {8, 64}}}) {
+    SCOPED_TRACE(name);
+    const auto example = testing_support::read_example(goldens, name);
+    ASSERT_TRUE(example.ok()) << base::render(example.error());
+    const auto usual = compile(example->graph, small_tiles(false));
+    ASSERT_TRUE(usual.ok()) << base::render(usual.error());
+    driver::CompileOptions options;
+    options.target = small_tiles(false);
+    options.schedule = usual->schedule;
+    const size_t comment = options.schedule->find("  #");
+    ASSERT_NE(comment, std::string::npos);
+    options.schedule->insert(comment, " tile " + tiles);
+    const auto compiled = driver::compile(example->graph, options);
+    ASSERT_TRUE(compiled.ok()) << base::render(compiled.error());
+    EXPECT_TRUE(std::any_of(compiled->program.buffers.begin(), compiled->program.buffers.end(), [&](const tile::Buffer& b) {
+      return b.space == tile::Space::Fragment && b.extents == extents;
+    })) << tile::print(compiled->program);
+    compare(*compiled, example->sizes, example->inputs, example->expected, [&](const std::string&) { return example->bound; });
+  }
+}
+
 // Without a bound on its columns it takes two kernels, and the log says why.
 TEST(DeviceSchedules, UnknownColumnsAreDeclinedAloud) {
   const auto example = testing_support::read_example(source + "/examples", "attention");
