@@ -15,6 +15,9 @@ using tensor::Value;
 
 namespace {
 
+// Elements of a block's tile that the registers of its threads may hold; what has no constant extents is in none.
+constexpr int64_t kMostInFragment = 128 * 256;
+
 const Comprehension& comprehension(const Context& context, const schedule::Member& member) {
   return std::get<Comprehension>(context.graph.node(member.node));
 }
@@ -301,7 +304,13 @@ Home add_local(Context& context, const std::string& name, Kind kind, const std::
   buffer.name = name;
   buffer.type = scalar::dtype_of(kind);
   buffer.space = scope.space;
-  for (int l : home.axes) buffer.extents.push_back(scope.places[size_t(l)].capacity);
+  int64_t elements = 1;
+  for (int l : home.axes) {
+    buffer.extents.push_back(scope.places[size_t(l)].capacity);
+    elements *= std::clamp<int64_t>(buffer.extents.back().constant().value_or(kMostInFragment + 1), 1, kMostInFragment + 1);
+    elements = std::min(elements, kMostInFragment + 1);
+  }
+  if (buffer.space == tile::Space::Fragment && elements > kMostInFragment) buffer.space = tile::Space::Local;
   home.buffer = context.add_buffer(std::move(buffer));
   scope.block->push_back(tile::Alloc{home.buffer});
   return home;

@@ -24,7 +24,8 @@ MemberPlace place_member(Context& context, const schedule::Group& group, const s
 
 std::vector<int> loops_of(const schedule::Member& member, const std::vector<int>& indices);
 
-// A block-local buffer with an axis for every loop that has one, declared and brought to life in the block.
+// A block-local buffer with an axis for every loop that has one, declared and brought to life in the block. A fragment
+// only where its extents are constant and registers may hold it.
 Home add_local(Context& context, const std::string& name, scalar::Kind kind, const std::vector<int>& loops,
                Scope& scope);
 
