@@ -6,7 +6,8 @@
 // older sums shrink, the weights, and what they weigh: plain sums, and products of weights and columns.
 //
 // All extents are constant; edges are guards. Stream points that no row of the tile reads must not reach the second
-// product (0 * nan is nan): columns are 0 from the stream's end on, and where bounds do not tell who is read, a vote does.
+// product (0 * nan is nan): columns are 0 from the stream's end on, and where bounds do not tell who is read, a vote does,
+// in turns that do not lie inside the domain as a whole.
 
 #include <algorithm>
 
