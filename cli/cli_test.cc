@@ -125,6 +125,7 @@ TEST(Cli, TakesTileProgramsWhereverItTakesMaths) {
   EXPECT_NE(w.run("emit twice.tile").out.find("lemma_run"), std::string::npos);
   EXPECT_EQ(w.run("build twice.tile -o made").out, "made/twice.h\nmade/twice.c\nmade/twice.npz\n");
   EXPECT_EQ(w.run("show twice.tile --explain").code, 2);
+  EXPECT_EQ(w.run("show twice.tile --dialect cuda").code, 2);
   const Result short_input = w.run("run twice.tile --size N=7 --in x=x.npy");
   EXPECT_EQ(short_input.code, 2);
   EXPECT_NE(short_input.err.find("size 'N' is 7 by the caller, and 5 by dimension 0 of input 'x'"), std::string::npos) << short_input.err;
@@ -239,6 +240,8 @@ TEST(Cli, ShowsEveryLevel) {
   EXPECT_EQ(w.run("show twice.lemma --level maths").out, text_of(w.file("twice.lemma")));
   EXPECT_NE(w.run("show twice.lemma --level c").out.find("lemma_run"), std::string::npos);
   EXPECT_NE(w.run("show twice.lemma --level tile").out.find("kernel"), std::string::npos);
+  EXPECT_NE(w.run("show twice.lemma --level tile --dialect cuda").out.find("kernel"), std::string::npos);
+  EXPECT_EQ(w.run("show twice.lemma --level c --dialect cuda").code, 2);
   EXPECT_NE(w.run("show twice.lemma --level derived").out.find("x["), std::string::npos);
   EXPECT_EQ(w.run("show twice.lemma --level schedule").code, 0);
   EXPECT_NE(w.run("show twice.lemma --all").out.find("==== tile"), std::string::npos);

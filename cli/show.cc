@@ -6,6 +6,7 @@
 
 #include "cli/report.h"
 #include "cli/session.h"
+#include "lemma/driver/on_device.h"
 
 namespace lemma::cli {
 namespace {
@@ -15,7 +16,7 @@ using nlohmann::json;
 struct Options {
   ProgramOptions program;
   std::string level = "derived";
-  std::string pass;
+  std::string pass, dialect = "c";
   bool explain = false;
   bool all = false;
 };
@@ -59,6 +60,20 @@ json explain(const std::vector<rewrite::Decision>& decisions) {
   return list;
 }
 
+// For the C target, or as scheduled for the devices of a dialect.
+base::Result<driver::Compiled> compile(const Context& context, const Source& source, const Options& options, const driver::Trace& trace) {
+  if (options.dialect == "c") return compile_program(context, source, options.program, trace);
+  const emit::device::Dialect* dialect = emit::device::find_dialect(options.dialect);
+  if (!dialect) return base::invalid("there is no dialect '" + options.dialect + "'", {}, "c, cuda, opencl, metal, glsl or wgsl");
+  if (source.tiles) return base::invalid("a tile program is the same for every dialect", {}, "leave --dialect out");
+  if (options.level == "c") return base::invalid("the text in " + options.dialect + " is no level", {}, "`lemma emit --dialect " + options.dialect + "` prints it");
+  LEMMA_TRY(driver::CompileOptions how, compile_options(options.program));
+  emit::device::DeviceOptions device;
+  device.dialect = dialect->id;
+  how.target = driver::device_target(device);
+  return driver::compile(source.graph, how, trace);
+}
+
 void print_text(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (!text.empty() && text.back() != '\n') std::fputc('\n', stdout);
@@ -81,7 +96,7 @@ int show(const Context& context, Options options) {
   const auto trace = [&](const std::string& name, const std::string& text, double seconds) {
     stages.push_back({name, text, seconds});
   };
-  const auto compiled = compile_program(context, *source, options.program, trace);
+  const auto compiled = compile(context, *source, options, trace);
   // What was reached before a failure is worth seeing.
   if (!compiled && !options.all) return fail(context, compiled.error());
   if (!options.pass.empty() && !find_stage(stages, options.pass)) {
@@ -133,6 +148,7 @@ void add_show(CLI::App& app, Context& context) {
   add_program_options(*command, options->program);
   command->add_option("--level", options->level, "maths, derived, schedule, tile or c")
       ->check(CLI::IsMember({"maths", "derived", "schedule", "tile", "c"}));
+  command->add_option("--dialect", options->dialect, "schedule and tile for devices: cuda, opencl, metal, glsl or wgsl");
   command->add_option("--pass", options->pass, "the text after this pass");
   command->add_flag("--explain", options->explain, "what each rewrite did or declined, and why");
   command->add_flag("--all", options->all, "the text after every pass, with times");

@@ -47,11 +47,11 @@ base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& option
 
   schedule::Schedule schedule;
   if (options.schedule) {
-    LEMMA_TRY(schedule, schedule::parse(*options.schedule, out.derived));
+    LEMMA_TRY(schedule, schedule::parse(*options.schedule, out.derived, options.target));
   } else if (options.simple) {
     schedule = schedule::simple(out.derived);
   } else {
-    schedule = schedule::defaults(out.derived, context);
+    schedule = schedule::defaults(out.derived, context, options.target);
   }
   out.schedule = schedule::print(schedule, out.derived);
   stages.done("schedule", [&] { return out.schedule; });

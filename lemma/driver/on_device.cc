@@ -47,14 +47,31 @@ emit::device::DeviceOptions text_options(DialectId dialect) {
   return out;
 }
 
+tile::Target device_target(const emit::device::DeviceOptions& options) {
+  tile::Target out;
+  out.name = std::string(emit::device::dialect(options.dialect).name);
+  out.device = true;
+  out.max_buffers = options.max_buffers;
+  out.shared_bytes = std::max<int64_t>(8 << 10, options.shared_bytes - emit::device::reserved_shared_bytes);
+  if (options.dialect == DialectId::Cuda) {
+    out.matrix_units = options.matrix_units;
+    out.tile_rows = out.tile_columns = 128;
+    out.tile_depth = 64;
+    out.stream_rows = 128;
+    out.stream_columns = 64;
+  }
+  return out;
+}
+
 Result<OnDevice> compile_for_device(tensor::Graph graph, CompileOptions options, const emit::device::DeviceOptions& device,
                                     const Trace& trace) {
-  options.simple = true;
-  options.target = {};
-  options.target.name = std::string(emit::device::dialect(device.dialect).name);
-  options.target.device = true;
+  if (!options.target.device) options.target = device_target(device);
   LEMMA_TRY(Compiled compiled, compile(std::move(graph), options, trace));
-  return for_device(std::move(compiled), device);
+  LEMMA_TRY(OnDevice out, for_device(std::move(compiled), device));
+  for (const rewrite::Decision& d : out.compiled.decisions) {
+    if (!d.applied && d.pass == "device") out.text.notes.push_back(d.subject + ": " + d.sentence);
+  }
+  return out;
 }
 
 Result<OnDevice> for_device(Compiled compiled, const emit::device::DeviceOptions& device) {

@@ -22,12 +22,16 @@ emit::device::DeviceOptions device_options(const runtime::DeviceInfo& info);
 // What text for no device at hand may count on: of CUDA what sm_80 and sm_90 have.
 emit::device::DeviceOptions text_options(emit::device::DialectId dialect);
 
+// What lowering needs to know of it.
+tile::Target device_target(const emit::device::DeviceOptions& options);
+
 struct OnDevice {
   Compiled compiled;
   emit::device::DeviceProgram text;
 };
 
-// The text for a dialect; derived as `options` say, scheduled for devices.
+// The text for a dialect; derived as `options` say, scheduled for devices: for the target of `options` if that is a device,
+// else for the device's own. The text's notes say what the device kept from sharing a kernel.
 base::Result<OnDevice> compile_for_device(tensor::Graph graph, CompileOptions options,
                                           const emit::device::DeviceOptions& device, const Trace& trace = {});
 

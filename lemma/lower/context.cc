@@ -1,5 +1,7 @@
 #include "lemma/lower/context.h"
 
+#include <set>
+
 #include "lemma/base/check.h"
 
 namespace lemma::lower {
@@ -153,6 +155,44 @@ Expr Translator::translate(Expr root) {
     memo_.emplace(e.index(), out);
   }
   return memo_.at(root.index());
+}
+
+view::Formula all_of(const std::vector<Edge>& edges) {
+  view::Formula out;
+  for (const Edge& e : edges) out = out && e.formula;
+  return out;
+}
+
+void keep_inside(const Context& context, std::vector<tile::Access>& reads, const view::Formula& domain,
+                 const std::vector<Edge>& own, const std::vector<Edge>& outside) {
+  // A read may name earlier ones, so a walk from the last finds all that the domain looks at, one from the first all
+  // variables.
+  std::vector<bool> looked_at(reads.size(), false);
+  for (int r : domain.ids(AtomKind::Data)) looked_at[size_t(r)] = true;
+  const auto atoms = [](const tile::Access& a, AtomKind kind) {
+    std::vector<int> out = a.guard.ids(kind);
+    for (const Form& c : a.coords) {
+      for (int i : c.ids(kind)) out.push_back(i);
+    }
+    return out;
+  };
+  for (size_t r = reads.size(); r-- > 0;) {
+    if (!looked_at[r]) continue;
+    for (int q : atoms(reads[r], AtomKind::Data)) looked_at[size_t(q)] = true;
+  }
+  std::vector<std::set<int>> used(reads.size());
+  for (size_t r = 0; r < reads.size(); ++r) {
+    for (int v : atoms(reads[r], AtomKind::Index)) used[r].insert(v);
+    for (int q : atoms(reads[r], AtomKind::Data)) used[r].insert(used[size_t(q)].begin(), used[size_t(q)].end());
+    const tile::Space space = context.program.buffers[size_t(reads[r].buffer)].space;
+    if (space == tile::Space::Shared || space == tile::Space::Fragment || space == tile::Space::Local) continue;
+    for (const Edge& e : outside) {
+      if (used[r].count(e.var)) reads[r].guard = reads[r].guard && e.formula;
+    }
+    for (const Edge& e : own) {
+      if (looked_at[r] && used[r].count(e.var)) reads[r].guard = reads[r].guard && e.formula;
+    }
+  }
 }
 
 tile::Access local_access(const Home& home, const std::map<int, Form>& local_forms) {

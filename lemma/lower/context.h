@@ -33,6 +33,8 @@ struct LoopPlace {
   Form capacity;   // what a local buffer's axis holds: at least count, over sizes
   bool axis = true;  // false: a single point, v = offset
   Form offset;       // where that point stands in local homes
+  // Where a tile of constant extent may stick out of its loop: points from here on do not exist.
+  std::optional<Form> limit = {};
 };
 
 class Context {
@@ -96,7 +98,21 @@ class Translator {
 struct Scope {
   std::vector<LoopPlace> places;
   tile::Block* block = nullptr;
+  tile::Space space = tile::Space::Local;  // of what members keep
 };
+
+// The points of a statement variable that exist.
+struct Edge {
+  tile::Var var = -1;
+  view::Formula formula;
+};
+
+// Reads of global memory are made where their points exist: of what `outside` has always, of what the statement's own
+// domain has only where that domain looks at them, as it cannot speak for itself.
+void keep_inside(const Context& context, std::vector<tile::Access>& reads, const view::Formula& domain,
+                 const std::vector<Edge>& own, const std::vector<Edge>& outside = {});
+
+view::Formula all_of(const std::vector<Edge>& edges);
 
 tile::Access local_access(const Home& home, const std::map<int, Form>& local_forms);
 

@@ -8,6 +8,8 @@ namespace lemma::lower {
 base::Result<void> lower_rows(Context& context, const schedule::Group& group);
 base::Result<void> lower_product(Context& context, const schedule::Group& group);
 base::Result<void> lower_streamed(Context& context, const schedule::Group& group);
+base::Result<void> lower_device_product(Context& context, const schedule::Group& group);
+base::Result<void> lower_device_streamed(Context& context, const schedule::Group& group);
 base::Result<void> lower_scatter(Context& context, const schedule::Group& group);
 
 // Whether a loop must have an axis in local buffers even where it has one point: states keep their axes.

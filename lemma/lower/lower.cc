@@ -156,8 +156,10 @@ base::Result<tile::Program> lower(const Graph& graph, const schedule::Schedule& 
     base::Result<void> done = [&]() -> base::Result<void> {
       switch (group.strategy) {
         case schedule::Strategy::Rows: return lower_rows(context, group);
-        case schedule::Strategy::Product: return lower_product(context, group);
-        case schedule::Strategy::Streamed: return lower_streamed(context, group);
+        case schedule::Strategy::Product:
+          return target.device ? lower_device_product(context, group) : lower_product(context, group);
+        case schedule::Strategy::Streamed:
+          return target.device ? lower_device_streamed(context, group) : lower_streamed(context, group);
         case schedule::Strategy::Scatter: return lower_scatter(context, group);
       }
       return {};

@@ -38,17 +38,27 @@ std::vector<float> random(size_t n, std::mt19937& rng) {
   return out;
 }
 
+tile::Target device() {
+  tile::Target t;
+  t.name = "device";
+  t.device = true;
+  t.tile_rows = t.tile_columns = t.stream_rows = 32;
+  t.stream_columns = 16;
+  return t;
+}
+
 // Lowers, validates and interprets; arrays in the order of the parameters.
-void run(const tensor::Graph& graph, std::vector<tile::SizeValue> sizes, std::vector<std::vector<float>*> arrays,
-         schedule::Strategy strategy) {
+void run_on(const tile::Target& target, const tensor::Graph& graph, const std::vector<tile::SizeValue>& sizes,
+            const std::vector<std::vector<float>*>& arrays, schedule::Strategy strategy) {
   std::vector<rewrite::Decision> log;
-  const schedule::Schedule schedule = schedule::defaults(graph, {rewrite::Claim::Finite, &log});
+  const schedule::Schedule schedule = schedule::defaults(graph, {rewrite::Claim::Finite, &log}, target);
   bool found = false;
   for (const schedule::Group& g : schedule.groups) found = found || g.strategy == strategy;
   std::string reasons;
   for (const rewrite::Decision& d : log) reasons += d.subject + " " + d.sentence + "\n";
-  EXPECT_TRUE(found) << schedule::print(schedule, graph) << reasons;
-  auto program = lower(graph, schedule, target());
+  // On devices a small product is left to rows.
+  EXPECT_TRUE(found || (target.device && strategy == schedule::Strategy::Product)) << schedule::print(schedule, graph) << reasons;
+  auto program = lower(graph, schedule, target);
   ASSERT_TRUE(program.ok()) << base::render(program.error());
   const auto valid = tile::validate(*program);
   ASSERT_TRUE(valid.ok()) << base::render(valid.error()) << tile::print(*program);
@@ -57,6 +67,27 @@ void run(const tensor::Graph& graph, std::vector<tile::SizeValue> sizes, std::ve
   for (int64_t threads : {1, 3}) {
     const auto done = tile::run(*program, sizes, arguments, {.seed = 7, .threads = threads});
     ASSERT_TRUE(done.ok()) << base::render(done.error()) << tile::print(*program);
+  }
+}
+
+// On a processor and on a device, each from the arrays as given; the results of the device are left behind, those of the
+// processor must be near.
+void run(const tensor::Graph& graph, std::vector<tile::SizeValue> sizes, std::vector<std::vector<float>*> arrays,
+         schedule::Strategy strategy) {
+  std::vector<std::vector<float>> given, found;
+  for (const std::vector<float>* a : arrays) given.push_back(*a);
+  run_on(target(), graph, sizes, arrays, strategy);
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    found.push_back(*arrays[i]);
+    *arrays[i] = given[i];
+  }
+  run_on(device(), graph, sizes, arrays, strategy);
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    for (size_t e = 0; e < found[i].size(); ++e) {
+      const float x = found[i][e], y = (*arrays[i])[e];
+      if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+      ASSERT_NEAR(x, y, 1e-5 * std::max(1.0f, std::fabs(x))) << i << " " << e;
+    }
   }
 }
 

@@ -15,6 +15,9 @@ using tensor::Value;
 
 namespace {
 
+// Elements of a block's tile that the registers of its threads may hold; what has no constant extents is in none.
+constexpr int64_t kMostInFragment = 128 * 256;
+
 const Comprehension& comprehension(const Context& context, const schedule::Member& member) {
   return std::get<Comprehension>(context.graph.node(member.node));
 }
@@ -72,7 +75,9 @@ void lower_map(Context& context, const schedule::Group& group, const schedule::M
   Translator translator(context, node, place.index_forms, place.local_forms);
   tile::Map map;
   map.comment = node.name;
-  map.where = translator.translate(node.domain);
+  const std::vector<Edge> edges = place.edges_of(loops_of(member, all_points(node)));
+  const view::Formula domain = translator.translate(node.domain);
+  map.where = all_of(edges) && domain;
   map.points = place.variables.ranges(loops_of(member, all_points(node)), scope.places);
   for (size_t o = 0; o < node.outputs.size(); ++o) {
     const tensor::Output& output = node.outputs[o];
@@ -83,12 +88,25 @@ void lower_map(Context& context, const schedule::Group& group, const schedule::M
     }
     if (read_inside(context.graph, group, value)) {
       const Home local = add_local(context, output.name, body.kind(), loops_of(member, output.dims), scope);
-      map.stores.push_back({local_access(local, place.local_forms), body, {}, {}});
+      // What sticks out is read by folds of whole tiles.
+      const Expr beyond = edges.empty() ? Expr() : scalar::constant(*context.program.arena, body.kind(), 0);
+      map.stores.push_back({local_access(local, place.local_forms), body, beyond, {}});
       context.homes[value].push_back(local);
     }
   }
+  keep_inside(context, translator.reads, domain, edges);
   map.reads = translator.reads;
   scope.block->push_back(std::move(map));
+}
+
+// A fold's domain: what is folded over exists. Its points need not: what sticks out is folded and never read, so only
+// reads are kept inside. Called when all of the body is translated.
+view::Formula fold_domain(const Context& context, const MemberPlace& place, Translator& t, const Comprehension& node,
+                          const std::vector<int>& points, const std::vector<int>& folded) {
+  const view::Formula domain = t.translate(node.domain);
+  const std::vector<Edge> own = place.edges_of(folded);
+  keep_inside(context, t.reads, domain, own, place.edges_of(points));
+  return all_of(own) && domain;
 }
 
 // The running max and its rescaled sums over reduce loops that lie whole in the tile: max, weights, sums.
@@ -110,7 +128,7 @@ void lower_rescaled(Context& context, const schedule::Group& group, const schedu
     top.comment = node.name + ": running max";
     top.monoid = monoid::maximum(kind);
     top.body = {t.translate(node.body[0])};
-    top.where = t.translate(node.domain);
+    top.where = fold_domain(context, place, t, node, max_loops, reduces);
     top.points = place.variables.ranges(max_loops, scope.places);
     top.reduces = place.variables.ranges(reduces, scope.places);
     top.states = {local_access(states[0], place.local_forms)};
@@ -124,7 +142,7 @@ void lower_rescaled(Context& context, const schedule::Group& group, const schedu
     tile::Map map;
     map.comment = node.name + ": weights";
     const Expr s = t.translate(node.body[0]);
-    map.where = t.translate(node.domain);
+    map.where = fold_domain(context, place, t, node, max_loops, reduces);
     const int max_read = int(t.reads.size());
     t.reads.push_back(local_access(states[0], place.local_forms));
     const Expr top = scalar::arg(arena, kind, max_read);
@@ -149,7 +167,7 @@ void lower_rescaled(Context& context, const schedule::Group& group, const schedu
     t.reads.push_back(local_access(weights, place.local_forms));
     const Expr w = scalar::arg(arena, kind, weight_read);
     sum.body = {factor == scalar::constant(arena, kind, 1) ? w : w * factor};
-    sum.where = t.translate(node.domain);
+    sum.where = fold_domain(context, place, t, node, loops_of(member, node.components[c]), reduces);
     sum.points = place.variables.ranges(loops_of(member, node.components[c]), scope.places);
     sum.reduces = place.variables.ranges(reduces, scope.places);
     sum.states = {local_access(states[c], place.local_forms)};
@@ -170,7 +188,8 @@ void lower_reduce(Context& context, const schedule::Group& group, const schedule
     reduce.comment = node.name;
     reduce.monoid = node.monoid;
     for (Expr e : node.body) reduce.body.push_back(t.translate(e));
-    reduce.where = t.translate(node.domain);
+    reduce.where = fold_domain(context, place, t, node, loops_of(member, all_points(node)),
+                               loops_of(member, node.with_role(Role::Reduce)));
     reduce.points = place.variables.ranges(loops_of(member, node.with_role(Role::Point)), scope.places);
     reduce.axes = place.variables.ranges(loops_of(member, node.with_role(Role::Axis)), scope.places);
     reduce.reduces = place.variables.ranges(loops_of(member, node.with_role(Role::Reduce)), scope.places);
@@ -196,6 +215,7 @@ void lower_scan(Context& context, const schedule::Group& group, const schedule::
       map.comment = node.name + ": initial state";
       map.stores.push_back({local_access(states[c], place.local_forms), own.translate(node.initial[c]), {}, {}});
       map.points = place.variables.ranges(loops_of(member, node.components[c]), scope.places);
+      keep_inside(context, own.reads, {}, {}, place.edges_of(loops_of(member, node.components[c])));
       map.reads = own.reads;
       scope.block->push_back(std::move(map));
     }
@@ -209,7 +229,8 @@ void lower_scan(Context& context, const schedule::Group& group, const schedule::
   scan.exclusive = node.scan->exclusive;
   scan.accumulate = !node.initial.empty();
   for (Expr e : node.body) scan.body.push_back(t.translate(e));
-  scan.where = t.translate(node.domain);
+  scan.where = fold_domain(context, place, t, node, loops_of(member, all_points(node)),
+                           loops_of(member, node.with_role(Role::Scan)));
   scan.points = place.variables.ranges(points, scope.places);
   scan.axes = place.variables.ranges(loops_of(member, node.with_role(Role::Axis)), scope.places);
   const int scan_loop = member.loops[size_t(node.with_role(Role::Scan)[0])];
@@ -226,6 +247,7 @@ void lower_scan(Context& context, const schedule::Group& group, const schedule::
     const Expr result = scalar::import(node.monoid->finish[size_t(output.result)], arena);
     if (const std::optional<Home> global = context.global_home(value)) {
       scan.stores.push_back(store(context, global_access(*global, output, place.index_forms), result));
+      scan.stores.back().to.guard = all_of(place.edges_of(loops_of(member, output.dims)));
     }
     if (read_inside(context.graph, group, value)) {
       const Home local = add_local(context, output.name, result.kind(), loops_of(member, output.dims), scope);
@@ -258,9 +280,18 @@ MemberPlace place_member(Context& context, const schedule::Group& group, const s
       const tile::Var v = context.variable(group.loops[size_t(loop)].name);
       out.variables.of_loop[loop] = v;
       local = Form::index(v);
+      if (place.limit) out.edges[loop] = {v, view::Formula::less(place.base + local, *place.limit)};
     }
     out.local_forms[loop] = local;
     out.index_forms.push_back(place.axis ? place.base + local : place.base);
+  }
+  return out;
+}
+
+std::vector<Edge> MemberPlace::edges_of(const std::vector<int>& loops) const {
+  std::vector<Edge> out;
+  for (int l : loops) {
+    if (const auto at = edges.find(l); at != edges.end()) out.push_back(at->second);
   }
   return out;
 }
@@ -272,8 +303,14 @@ Home add_local(Context& context, const std::string& name, Kind kind, const std::
   tile::Buffer buffer;
   buffer.name = name;
   buffer.type = scalar::dtype_of(kind);
-  buffer.space = tile::Space::Local;
-  for (int l : home.axes) buffer.extents.push_back(scope.places[size_t(l)].capacity);
+  buffer.space = scope.space;
+  int64_t elements = 1;
+  for (int l : home.axes) {
+    buffer.extents.push_back(scope.places[size_t(l)].capacity);
+    elements *= std::clamp<int64_t>(buffer.extents.back().constant().value_or(kMostInFragment + 1), 1, kMostInFragment + 1);
+    elements = std::min(elements, kMostInFragment + 1);
+  }
+  if (buffer.space == tile::Space::Fragment && elements > kMostInFragment) buffer.space = tile::Space::Local;
   home.buffer = context.add_buffer(std::move(buffer));
   scope.block->push_back(tile::Alloc{home.buffer});
   return home;
@@ -325,10 +362,13 @@ void finish_states(Context& context, const schedule::Group& group, const schedul
       return scalar::arg(arena, e.kind(), it->second);
     });
     map.points = place.variables.ranges(loops_of(member, output.dims), scope.places);
+    const std::vector<Edge> edges = place.edges_of(loops_of(member, output.dims));
+    map.where = all_of(edges);
     if (global) map.stores.push_back(store(context, global_access(*global, output, place.index_forms), result));
     if (inside && !plain) {
       const Home local = add_local(context, output.name, result.kind(), loops_of(member, output.dims), scope);
-      map.stores.push_back({local_access(local, place.local_forms), result, {}, {}});
+      const Expr beyond = edges.empty() ? Expr() : scalar::constant(arena, result.kind(), 0);
+      map.stores.push_back({local_access(local, place.local_forms), result, beyond, {}});
       context.homes[value].push_back(local);
     }
     scope.block->push_back(std::move(map));

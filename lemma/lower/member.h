@@ -16,13 +16,16 @@ struct MemberPlace {
   Variables variables;             // one per loop with an axis
   std::vector<Form> index_forms;   // per index of the node
   std::map<int, Form> local_forms; // per loop
+  std::map<int, Edge> edges;       // of loops whose tile may stick out
+  std::vector<Edge> edges_of(const std::vector<int>& loops) const;
 };
 MemberPlace place_member(Context& context, const schedule::Group& group, const schedule::Member& member,
                          const Scope& scope);
 
 std::vector<int> loops_of(const schedule::Member& member, const std::vector<int>& indices);
 
-// A block-local buffer with an axis for every loop that has one, declared and brought to life in the block.
+// A block-local buffer with an axis for every loop that has one, declared and brought to life in the block. A fragment
+// only where its extents are constant and registers may hold it.
 Home add_local(Context& context, const std::string& name, scalar::Kind kind, const std::vector<int>& loops,
                Scope& scope);
 

@@ -6,6 +6,7 @@
 // the last slice the maps that follow run on it while it is near. Columns are split over threads before rows, since
 // the left factor then need not be read twice from a packed copy.
 
+#include "lemma/lower/epilogue.h"
 #include "lemma/lower/operand.h"
 
 namespace lemma::lower {
@@ -242,63 +243,14 @@ tile::Gemm gemm(Product& p, const Form& r0, const Form& rows, const Form& p0, co
 
 // The maps that follow, over rows r0 .. r0 + rows of the block.
 void epilogue(Product& p, const Form& r0, const Form& rows, tile::Block& block) {
-  Context& c = p.context;
-  const int row_loop = int(p.group.loops.size()), column_loop = row_loop + 1;
-
-  auto emit = [&](const schedule::Member& member, const Comprehension& node, bool is_product) {
-    const tile::Var mv = c.variable("m"), nv = c.variable("n");
-    const Form row = r0 + Form::index(mv), column = Form::index(nv);
-    const std::vector<Form> at = forms_at(p, p.m0 + row, p.n0 + column, Form(0));
-    std::vector<Form> forms(node.indices.size());
-    for (size_t i = 0; i < node.indices.size(); ++i) {
-      for (size_t q = 0; q < p.node->indices.size(); ++q) {
-        if (p.member->loops[q] == member.loops[i]) forms[i] = at[q];
-      }
-    }
-    const std::map<int, Form> locals{{row_loop, row}, {column_loop, column}};
-    Translator t(c, node, forms, locals);
-    tile::Map map;
-    map.comment = node.name;
-    map.points = {{mv, rows}, {nv, p.columns}};
-    if (!is_product) map.where = t.translate(node.domain);
-    for (size_t o = 0; o < node.outputs.size(); ++o) {
-      const tensor::Output& output = node.outputs[o];
-      const Value value{member.node, int(o)};
-      Expr body;
-      if (is_product) {
-        t.reads.push_back(product_access(p, row, column));
-        body = scalar::arg(*c.program.arena, p.contraction.lhs.kind(), int(t.reads.size()) - 1);
-        if (p.contraction.scale.valid()) body = body * t.translate(p.contraction.scale);
-      } else {
-        body = t.translate(node.body[size_t(output.result)]);
-      }
-      if (const std::optional<Home> global = c.global_home(value)) {
-        tile::Access to;
-        to.buffer = global->buffer;
-        for (int d : output.dims) to.coords.push_back(forms[size_t(d)]);
-        const scalar::Kind kind = scalar::kind_of(c.program.buffers[size_t(to.buffer)].type);
-        map.stores.push_back({to, scalar::cast(body, kind), {}, {}});
-      }
-      if (read_inside(c.graph, p.group, value)) {
-        if (is_product) {
-          // In place: the tile now holds the value.
-          if (p.contraction.scale.valid()) map.stores.push_back({product_access(p, row, column), body, {}, {}});
-          c.homes[value].push_back({p.accumulator, true, {row_loop, column_loop}});
-        } else {
-          const int id = local(p, output.name, scalar::dtype_of(body.kind()), {p.tile_m, p.tile_n}, {}, tile::Space::Local);
-          c.homes[value].push_back({id, true, {row_loop, column_loop}});
-          map.stores.push_back({{id, {row, column}, {}}, body, {}, {}});
-        }
-      }
-    }
-    map.reads = t.reads;
-    if (!map.stores.empty()) block.push_back(std::move(map));
-  };
-  if (!p.direct || p.contraction.scale.valid()) emit(*p.member, *p.node, true);
-  for (const schedule::Member& m : p.group.members) {
-    if (m.node == p.member->node) continue;
-    emit(m, std::get<Comprehension>(c.graph.node(m.node)), false);
-  }
+  ProductTile tile{p.group, *p.member, *p.node, p.contraction,
+                   [&p](const Form& row, const Form& column) { return forms_at(p, p.m0 + row, p.n0 + column, Form(0)); },
+                   [&p](const Form& row, const Form& column) { return product_access(p, row, column); }};
+  tile.buffer = p.accumulator;
+  tile.stored = p.direct;
+  tile.capacity_rows = p.tile_m;
+  tile.capacity_columns = p.tile_n;
+  lower_epilogue(p.context, tile, r0, rows, p.columns, p.kernel.body, block);
 }
 
 // With a handful of rows packing costs more than the product: the right factor streams by once, as it lies. A version

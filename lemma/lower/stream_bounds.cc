@@ -132,9 +132,9 @@ StreamBounds stream_bounds(Context& context, const schedule::Group& group,
       end = end.valid() ? size_max(context, end, high) : high;
     }
   }
-  out.begin = context.expr(let(context, block, group.loops[size_t(stream)].name + ".begin", begin.valid() ? begin : nothing));
-  out.end = context.expr(let(context, block, group.loops[size_t(stream)].name + ".end",
-                             end.valid() ? size_max(context, end, out.begin) : nothing));
+  out.begin = let(context, block, group.loops[size_t(stream)].name + ".begin", begin.valid() ? begin : nothing);
+  out.end = let(context, block, group.loops[size_t(stream)].name + ".end",
+                end.valid() ? size_max(context, end, context.expr(out.begin)) : nothing);
   return out;
 }
 

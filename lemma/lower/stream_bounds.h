@@ -9,7 +9,7 @@
 namespace lemma::lower {
 
 struct StreamBounds {
-  Expr begin, end;                // begin <= stream point < end holds where any row of the tile is present
+  Form begin, end;                // begin <= stream point < end holds where any row of the tile is present
   bool exact = true;              // every point between is read by some row
   bool upper_follows_row = false; // later rows end later: their blocks are longer
   // After place_tile: the condition under which no row of the tile and no point of the stream tile is absent. Nothing

@@ -19,6 +19,7 @@
 
 #include "lemma/lower/operand.h"
 #include "lemma/lower/stream_bounds.h"
+#include "lemma/schedule/streamed.h"
 
 namespace lemma::lower {
 namespace {
@@ -45,13 +46,9 @@ struct Streamed {
   Streamed(Context& c, const schedule::Group& g) : context(c), group(g) {}
   Context& context;
   const schedule::Group& group;
+  schedule::Streamed parts;
   const schedule::Member* member = nullptr;  // the contraction
   const Comprehension* node = nullptr;
-  schedule::Contraction contraction;
-  Expr point_factor, stream_factor;
-  view::Formula point_domain, stream_domain;
-  std::vector<int> point_side;      // index ids of the contraction on the row side
-  int stream_index = -1;
   int stream = -1, row = -1;        // loops
   bool lanes = false;
   DType operand = DType::F32;
@@ -85,41 +82,6 @@ std::vector<Form> forms_at(const Streamed& s, const Form& row, const Form& strea
   }
   place_flat(*s.node, s.k, depth, forms);
   return forms;
-}
-
-void choose_sides(Streamed& s) {
-  s.contraction = *schedule::match_contraction(*s.node);
-  schedule::Contraction& c = s.contraction;
-  const bool stream_is_m = std::any_of(c.m.begin(), c.m.end(), [&](int i) { return s.member->loops[size_t(i)] == s.stream; });
-  s.point_side = stream_is_m ? c.n : c.m;
-  s.stream_index = stream_is_m ? c.m[0] : c.n[0];
-  s.point_factor = stream_is_m ? c.rhs : c.lhs;
-  s.stream_factor = stream_is_m ? c.lhs : c.rhs;
-  s.point_domain = stream_is_m ? c.rhs_domain : c.lhs_domain;
-  s.stream_domain = stream_is_m ? c.lhs_domain : c.rhs_domain;
-  s.row = s.member->loops[size_t(s.point_side.back())];
-  s.operand = operand_type(s.context, *s.node, c);
-  s.k = flatten(*s.node, c.k);
-}
-
-// The loops of a component beyond the block's points: the columns of a second product.
-std::vector<int> columns_of(const Streamed& s, const schedule::Member& m, const Comprehension& node, size_t component) {
-  std::vector<int> out;
-  for (int i : node.components[component]) {
-    const int loop = m.loops[size_t(i)];
-    if (s.group.loops[size_t(loop)].kind != LoopKind::Grid) out.push_back(i);
-  }
-  return out;
-}
-
-// Whether sum `component` of a rescaled sum is a product of weights and columns: its factor does not use the row loop.
-bool is_second_product(const Streamed& s, const schedule::Member& m, const Comprehension& node, size_t component) {
-  if (node.monoid->structure != monoid::Structure::RescaledSum || component == 0) return false;
-  if (columns_of(s, m, node, component).empty()) return false;
-  for (int i : schedule::used_indices(node, node.body[component])) {
-    if (m.loops[size_t(i)] == s.row) return false;
-  }
-  return true;
 }
 
 int add_buffer(Streamed& s, const std::string& name, DType type, tile::Space space, std::vector<Form> extents,
@@ -250,7 +212,7 @@ void pack_tile(Streamed& s, Expr factor, const view::Formula& domain, bool along
 // The stream side can be read where it lies (rows of a product along the lanes).
 bool stream_rows_in_place(Streamed& s) {
   if (interleave_of(s.operand) > 1) return false;
-  const auto read = plain_read(*s.node, s.stream_factor, s.stream_domain);
+  const auto read = plain_read(*s.node, s.parts.stream_factor, s.parts.stream_domain);
   if (!read) return false;
   const tensor::Read& r = s.node->reads[size_t(*read)];
   if (tensor::type(s.context.graph, r.source) != s.operand) return false;
@@ -271,9 +233,9 @@ bool stream_rows_in_place(Streamed& s) {
 
 // The contraction's scale can be applied to the row side before the product if it does not use the stream.
 bool scale_on_points(const Streamed& s) {
-  if (!s.contraction.scale.valid()) return false;
-  for (int i : schedule::used_indices(*s.node, s.contraction.scale)) {
-    if (i == s.stream_index) return false;
+  if (!s.parts.contraction.scale.valid()) return false;
+  for (int i : schedule::used_indices(*s.node, s.parts.contraction.scale)) {
+    if (i == s.parts.stream_index) return false;
   }
   return interleave_of(s.operand) == 1;
 }
@@ -283,7 +245,7 @@ void match_score(Streamed& s, const std::vector<const schedule::Member*>& reduci
   if (reducing.size() != 1 || interleave_of(s.operand) > 1) return;
   const Comprehension& node = comprehension(s, *reducing[0]);
   if (node.monoid->structure != monoid::Structure::RescaledSum) return;
-  if (s.contraction.scale.valid() && !scale_on_points(s)) return;
+  if (s.parts.contraction.scale.valid() && !scale_on_points(s)) return;
   auto is_product = [&](Expr e) {
     return e.is(Op::Arg) && node.reads[size_t(e.payload())].source.node == s.member->node &&
            node.reads[size_t(e.payload())].guard.is_always();
@@ -348,7 +310,7 @@ void emit_product(Streamed& s, const Packed& packed, const Form& j0, const Form&
     g.m = {mv, jc};
     g.n = {nv, row.count};
     if (s.stream_in_place) {
-      const tensor::Read& r = s.node->reads[size_t(s.stream_factor.payload())];
+      const tensor::Read& r = s.node->reads[size_t(s.parts.stream_factor.payload())];
       const std::vector<Form> forms = forms_at(s, Form(0), j0 + m, k);
       g.a.buffer = c.global_home(r.source)->buffer;
       for (const Form& f : r.coords) g.a.coords.push_back(f.map_indices([&](int i) { return forms[size_t(i)]; }));
@@ -376,7 +338,7 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
 
   // Weights are kept in the operand type of the second product; the factor of a moved max has a place per row.
   bool any_product = false;
-  for (size_t k = 1; k < monoid.components.size(); ++k) any_product = any_product || is_second_product(s, m, node, k);
+  for (size_t k = 1; k < monoid.components.size(); ++k) any_product = any_product || schedule::is_second_product(s.group, s.row, m, node, k);
   Scope outer{s.places, &block};
   const std::vector<int> top_loops = loops_of(m, node.components[0]);
   const Home scores = s.score_in_place ? s.product
@@ -493,7 +455,7 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
     to.push_back(std::move(map));
   });
   for (size_t k = 1; k < monoid.components.size(); ++k) {
-    if (is_second_product(s, m, node, k)) continue;
+    if (schedule::is_second_product(s.group, s.row, m, node, k)) continue;
     statement([&](const MemberPlace& place, tile::Block& to) {
       const std::vector<int> own = loops_of(m, node.components[k]);
       tile::Map rescale;
@@ -528,7 +490,7 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
   // Second products.
   size_t which = 0;
   for (size_t k = 1; k < monoid.components.size(); ++k) {
-    if (!is_second_product(s, m, node, k)) continue;
+    if (!schedule::is_second_product(s.group, s.row, m, node, k)) continue;
     const MemberPlace place = place_member(c, s.group, m, outer);
     tile::Map rescale;
     rescale.comment = node.name + ": rescale sum " + std::to_string(k);
@@ -538,7 +500,7 @@ void fold_rescaled(Streamed& s, const schedule::Member& m, const std::vector<Pac
                               scalar::arg(arena, kind, 0) * scalar::arg(arena, kind, 1), {}, {}});
     block.push_back(std::move(rescale));
 
-    const Flat columns = flatten(node, columns_of(s, m, node, k));
+    const Flat columns = flatten(node, schedule::columns_of(s.group, m, node, k));
     tile::Gemm g;
     const tile::Var mv = c.variable("m"), nv = c.variable("n"), kv = c.variable("k");
     g.m = {mv, s.places[size_t(s.row)].count};
@@ -618,7 +580,7 @@ int pack_columns(Streamed& s, const schedule::Member& m, size_t component, DType
   Context& c = s.context;
   scalar::Arena& arena = *c.program.arena;
   const Comprehension& node = comprehension(s, m);
-  const Flat columns = flatten(node, columns_of(s, m, node, component));
+  const Flat columns = flatten(node, schedule::columns_of(s.group, m, node, component));
   Scope scope{s.places, &block};
   const Home used = add_local(c, node.name + ".read", Kind::Bool, {s.stream}, scope);
   {
@@ -670,25 +632,19 @@ DType column_type(const Streamed& s, const Comprehension& node, size_t component
 
 base::Result<void> lower_streamed(Context& context, const schedule::Group& group) {
   Streamed s(context, group);
-  s.stream = group.stream();
+  s.parts = schedule::take_apart(context.graph, group);
+  s.member = s.parts.member;
+  s.node = s.parts.node;
+  s.stream = s.parts.stream;
+  s.row = s.parts.row;
+  s.operand = operand_type(context, *s.node, s.parts.contraction);
+  s.k = flatten(*s.node, s.parts.contraction.k);
   s.kernel.name = group.name;
-  std::vector<const schedule::Member*> reducing;
-  for (const schedule::Member& m : group.members) {
-    const Comprehension& node = comprehension(s, m);
-    if (!node.monoid || !runs_along(m, s.stream)) continue;
-    const auto at = std::find(m.loops.begin(), m.loops.end(), s.stream) - m.loops.begin();
-    if (node.indices[size_t(at)].role == Role::Reduce) {
-      reducing.push_back(&m);
-    } else {
-      s.member = &m;
-      s.node = &node;
-    }
-  }
-  choose_sides(s);
+  const std::vector<const schedule::Member*>& reducing = s.parts.reducing;
   s.lanes = true;
   for (const schedule::Member* m : reducing) {
     const Comprehension& node = comprehension(s, *m);
-    for (size_t k = 0; k < node.components.size(); ++k) s.lanes = s.lanes && !is_second_product(s, *m, node, k);
+    for (size_t k = 0; k < node.components.size(); ++k) s.lanes = s.lanes && !schedule::is_second_product(group, s.row, *m, node, k);
   }
   s.kernel.comment = "streamed: " + s.node->name + " is recomputed along " + group.loops[size_t(s.stream)].name;
 
@@ -699,8 +655,8 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
   StreamBounds bounds = stream_bounds(context, group, reducing, s.stream, s.row, s.places, s.kernel.body);
   if (bounds.upper_follows_row && !s.kernel.grid.empty()) s.kernel.grid[0].descending = true;
   if (!s.lanes) {
-    const Flat width = flatten(*s.node, {s.stream_index});
-    stream_panels = pack_beforehand(s, s.node->name + ".panels", *s.member, *s.node, s.stream_factor, s.stream_domain,
+    const Flat width = flatten(*s.node, {s.parts.stream_index});
+    stream_panels = pack_beforehand(s, s.node->name + ".panels", *s.member, *s.node, s.parts.stream_factor, s.parts.stream_domain,
                                     s.k, width, s.operand);
   } else {
     s.stream_in_place = stream_rows_in_place(s);
@@ -708,7 +664,7 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
   for (size_t r = 0; r < reducing.size(); ++r) {
     const Comprehension& node = comprehension(s, *reducing[r]);
     for (size_t k = 0; k < node.components.size(); ++k) {
-      if (!is_second_product(s, *reducing[r], node, k)) continue;
+      if (!schedule::is_second_product(group, s.row, *reducing[r], node, k)) continue;
       if (!bounds.exact) {
         value_panels[r].push_back({});
         continue;
@@ -719,7 +675,7 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
       }
       value_panels[r].push_back(pack_beforehand(s, node.name + ".columns", *reducing[r], node, node.body[k], {},
                                                 flatten(node, along),
-                                                flatten(node, columns_of(s, *reducing[r], node, k)),
+                                                flatten(node, schedule::columns_of(group, *reducing[r], node, k)),
                                                 column_type(s, node, k)));
     }
   }
@@ -729,7 +685,7 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
   const LoopPlace& row = s.places[size_t(s.row)];
   const bool scale_points = scale_on_points(s);
   match_score(s, reducing);
-  Expr scale = scale_points ? s.contraction.scale : Expr();
+  Expr scale = scale_points ? s.parts.contraction.scale : Expr();
   if (s.score_factor.valid()) scale = scale.valid() ? scale * s.score_factor : s.score_factor;
   if (s.lanes) {
     s.point_buffer = add_buffer(s, s.node->name + ".points", s.operand, tile::Space::Shared, {s.k.extent, Form(s.row_tile)},
@@ -738,7 +694,7 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
     s.point_buffer = add_buffer(s, s.node->name + ".points", s.operand, tile::Space::Shared, {Form(s.row_tile), s.k.extent},
                                 {tile::LayoutKind::RowMajor, row_pad(s.operand), 0, 1}, &body);
   }
-  pack_tile(s, s.point_factor, s.point_domain, false, s.lanes, s.point_buffer, row.base, row.count, scale, body);
+  pack_tile(s, s.parts.point_factor, s.parts.point_domain, false, s.lanes, s.point_buffer, row.base, row.count, scale, body);
   std::vector<const schedule::Member*> before, along, after;
   for (const schedule::Member& m : group.members) {
     bool depends = false;
@@ -759,35 +715,35 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
   tile::For loop;
   const std::string name = group.loops[size_t(s.stream)].name;
   loop.var = context.variable(name + ".tile");
-  loop.begin = size_floor_div(context, bounds.begin, context.constant(s.stream_tile));
-  loop.end = size_ceil_div(context, bounds.end, context.constant(s.stream_tile));
+  loop.begin = size_floor_div(context, context.expr(bounds.begin), context.constant(s.stream_tile));
+  loop.end = size_ceil_div(context, context.expr(bounds.end), context.constant(s.stream_tile));
   const Form j0 = Form::index(loop.var) * Form(s.stream_tile);
   const Form jc = let(context, loop.body, name + ".count",
-                      scalar::min(context.constant(s.stream_tile), bounds.end - context.expr(j0)));
+                      scalar::min(context.constant(s.stream_tile), context.expr(bounds.end) - context.expr(j0)));
   s.places[size_t(s.stream)] = {j0, jc, Form(s.stream_tile), true, Form(0)};
   bounds.place_tile(context, j0, jc);
   if (s.lanes && !s.stream_in_place) {
     s.stream_buffer = add_buffer(s, s.node->name + ".stream", s.operand, tile::Space::Shared,
                                  {Form(s.stream_tile), s.k.extent},
                                  {tile::LayoutKind::RowMajor, row_pad(s.operand), 0, 1}, &loop.body);
-    pack_tile(s, s.stream_factor, s.stream_domain, true, false, s.stream_buffer, j0, jc, Expr(), loop.body);
+    pack_tile(s, s.parts.stream_factor, s.parts.stream_domain, true, false, s.stream_buffer, j0, jc, Expr(), loop.body);
   }
   {
     Scope scope{s.places, &loop.body};
-    s.product = add_local(context, s.node->name, s.contraction.lhs.kind(),
+    s.product = add_local(context, s.node->name, s.parts.contraction.lhs.kind(),
                           s.lanes ? std::vector<int>{s.stream, s.row} : std::vector<int>{s.row, s.stream}, scope);
     tile::Buffer& tile_buffer = context.program.buffers[size_t(s.product.buffer)];
     tile_buffer.layout.pad = 16;
   }
   emit_product(s, stream_panels, j0, jc, loop.body);
   context.homes[{s.member->node, 0}].push_back(s.product);
-  if (s.contraction.scale.valid() && !scale_points) {
+  if (s.parts.contraction.scale.valid() && !scale_points) {
     Scope scope{s.places, &loop.body};
     const MemberPlace place = place_member(context, group, *s.member, scope);
     Translator t(context, *s.node, place.index_forms, place.local_forms);
     tile::Map map;
     map.comment = s.node->name + ": scale";
-    const Expr factor = t.translate(s.contraction.scale);
+    const Expr factor = t.translate(s.parts.contraction.scale);
     const int at = int(t.reads.size());
     t.reads.push_back(local_access(s.product, place.local_forms));
     map.points = place.variables.ranges(s.product.axes, s.places);
@@ -811,7 +767,7 @@ base::Result<void> lower_streamed(Context& context, const schedule::Group& group
     }
     std::vector<int> tiles;
     for (size_t k = 0; k < node.components.size(); ++k) {
-      if (!is_second_product(s, *m, node, k)) continue;
+      if (!schedule::is_second_product(group, s.row, *m, node, k)) continue;
       tiles.push_back(bounds.exact ? -1 : pack_columns(s, *m, k, column_type(s, node, k), j0, jc, loop.body));
     }
     fold_rescaled(s, *m, value_panels[size_t(r - reducing.begin())], tiles, j0, jc, bounds, loop.body);

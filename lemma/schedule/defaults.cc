@@ -40,14 +40,15 @@ std::vector<bool> live_nodes(const Graph& graph) {
 
 }  // namespace
 
-Schedule defaults(const Graph& graph, const rewrite::Context& context) {
+Schedule defaults(const Graph& graph, const rewrite::Context& context, const tile::Target& target) {
+  const Limits limits{context.allow < rewrite::Claim::Finite, target};
   const auto readers = readers_of(graph);
   const auto live = live_nodes(graph);
   std::vector<bool> grouped(graph.nodes.size(), false);
   Schedule out;
   for (size_t n = graph.nodes.size(); n-- > 0;) {
     if (!live[n] || grouped[n] || !computes(graph.nodes[n])) continue;
-    GroupBuilder builder(graph, Tensor{int32_t(n)}, context.allow < rewrite::Claim::Finite);
+    GroupBuilder builder(graph, Tensor{int32_t(n)}, limits);
     grouped[n] = true;
     // Producers from the nearest back: a node is looked at after all of its readers.
     std::vector<int> refused;
@@ -59,7 +60,7 @@ Schedule defaults(const Graph& graph, const rewrite::Context& context) {
       });
       if (!inside) continue;
       if (auto why = builder.absorb(Tensor{int32_t(p)})) {
-        if (context.log) context.declined("schedule", tensor::name(graph, {Tensor{int32_t(p)}, 0}),
+        if (context.log) context.declined(builder.refused_by_device() ? "device" : "schedule", tensor::name(graph, {Tensor{int32_t(p)}, 0}),
                          "not in the kernel of " + tensor::name(graph, {Tensor{int32_t(n)}, 0}) + ": " + *why);
         continue;
       }
@@ -87,10 +88,10 @@ Schedule simple(const Graph& graph) {
   return out;
 }
 
-base::Result<Group> make_group(const Graph& graph, std::vector<Tensor> nodes) {
+base::Result<Group> make_group(const Graph& graph, std::vector<Tensor> nodes, const tile::Target& target) {
   if (nodes.empty()) return base::invalid("a kernel without members");
   std::sort(nodes.begin(), nodes.end());
-  GroupBuilder builder(graph, nodes.back());
+  GroupBuilder builder(graph, nodes.back(), {false, target});
   for (size_t i = nodes.size() - 1; i-- > 0;) {
     if (auto why = builder.absorb(nodes[i])) {
       return base::unsupported(tensor::name(graph, {nodes[i], 0}) + " cannot be in the kernel of " +

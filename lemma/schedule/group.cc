@@ -4,6 +4,7 @@
 #include <map>
 
 #include "lemma/base/check.h"
+#include "lemma/schedule/device.h"
 
 namespace lemma::schedule {
 namespace {
@@ -37,22 +38,23 @@ const Member* Group::member(Tensor node) const {
   return nullptr;
 }
 
-std::optional<Contraction> product_of(const Graph& graph, Tensor node, bool strict) {
+std::optional<Contraction> product_of(const Graph& graph, Tensor node, const Limits& limits) {
   const auto* c = std::get_if<Comprehension>(&graph.node(node));
   if (!c) return std::nullopt;
   auto match = match_contraction(*c);
   if (!match || match->m.empty() || match->n.empty()) return std::nullopt;
-  if (strict && !(match->lhs_domain.is_always() && match->rhs_domain.is_always())) return std::nullopt;
+  if (limits.strict && !(match->lhs_domain.is_always() && match->rhs_domain.is_always())) return std::nullopt;
+  if (limits.target.device && is_small_product(graph, *c, *match)) return std::nullopt;
   return match;
 }
 
-GroupBuilder::GroupBuilder(const Graph& graph, Tensor root, bool strict) : graph_(graph), strict_(strict) {
+GroupBuilder::GroupBuilder(const Graph& graph, Tensor root, Limits limits) : graph_(graph), limits_(std::move(limits)) {
   nodes_.insert(root.index);
   Member member{root, {}};
   if (const auto* c = std::get_if<Comprehension>(&graph.node(root))) {
     for (const tensor::IndexInfo& i : c->indices) member.loops.push_back(add_loop(i.name, i.extent));
     group_.name = c->name;
-    if (product_of(graph, root, strict)) group_.strategy = Strategy::Product;
+    if (product_of(graph, root, limits_)) group_.strategy = Strategy::Product;
   } else {
     const auto& s = std::get<tensor::Scatter>(graph.node(root));
     for (const tensor::IndexInfo& i : s.indices) member.loops.push_back(add_loop(i.name, i.extent));
@@ -174,9 +176,31 @@ std::optional<std::string> check_stream(const Graph& graph, const Group& group, 
   return std::nullopt;
 }
 
+// With grid loops named, and without loops that were merged away.
+Group finished(const Graph& graph, Group out) {
+  for (int loop : common_points(graph, out)) {
+    if (out.loops[size_t(loop)].kind == LoopKind::Inner) out.loops[size_t(loop)].kind = LoopKind::Grid;
+  }
+  std::vector<int> renumber(out.loops.size(), -1);
+  std::vector<Loop> loops;
+  for (size_t l = 0; l < out.loops.size(); ++l) {
+    const bool used = std::any_of(out.members.begin(), out.members.end(),
+                                  [&](const Member& m) { return has_loop(m, int(l)); });
+    if (!used) continue;
+    renumber[l] = int(loops.size());
+    loops.push_back(out.loops[l]);
+  }
+  for (Member& m : out.members) {
+    for (int& l : m.loops) l = renumber[size_t(l)];
+  }
+  out.loops = std::move(loops);
+  return out;
+}
+
 }  // namespace
 
 std::optional<std::string> GroupBuilder::absorb(Tensor node) {
+  refused_by_device_ = false;
   const auto* producer = std::get_if<Comprehension>(&graph_.node(node));
   if (!producer) return "it is not computed by index notation";
   if (group_.strategy == Strategy::Scatter) return "a scatter takes in nothing";
@@ -211,7 +235,7 @@ std::optional<std::string> GroupBuilder::absorb(Tensor node) {
                          [&](const Member& m) { return node < m.node; });
   grown.members.insert(at, joining);
 
-  if (const auto product = product_of(graph_, node, strict_)) {
+  if (const auto product = product_of(graph_, node, limits_)) {
     const bool only_maps = std::all_of(group_.members.begin(), group_.members.end(), [&](const Member& m) {
       return !comprehension(graph_, m.node).monoid;
     });
@@ -246,7 +270,7 @@ std::optional<std::string> GroupBuilder::absorb(Tensor node) {
       if (auto why = check_stream(graph_, grown, stream)) return why;
       for (const Member& m : grown.members) {
         const Comprehension& c = comprehension(graph_, m.node);
-        if (strict_ && reduces_over(graph_, m, stream) && !c.domain.is_always()) {
+        if (limits_.strict && reduces_over(graph_, m, stream) && !c.domain.is_always()) {
           return "absent terms of " + c.name + " would be multiplied by 0, which only holds where they are finite";
         }
       }
@@ -271,31 +295,17 @@ std::optional<std::string> GroupBuilder::absorb(Tensor node) {
     const std::set<int> after = common_points(graph_, grown);
     if (!before.empty() && after.empty()) return "no common points would be left to run in parallel";
   }
+  if (limits_.target.device) {
+    if (auto why = device_refusal(graph_, finished(graph_, grown), limits_.target)) {
+      refused_by_device_ = true;
+      return why;
+    }
+  }
   group_ = std::move(grown);
   nodes_.insert(node.index);
   return std::nullopt;
 }
 
-Group GroupBuilder::finish() const {
-  Group out = group_;
-  for (int loop : common_points(graph_, out)) {
-    if (out.loops[size_t(loop)].kind == LoopKind::Inner) out.loops[size_t(loop)].kind = LoopKind::Grid;
-  }
-  // Loops that were merged away leave.
-  std::vector<int> renumber(out.loops.size(), -1);
-  std::vector<Loop> loops;
-  for (size_t l = 0; l < out.loops.size(); ++l) {
-    const bool used = std::any_of(out.members.begin(), out.members.end(),
-                                  [&](const Member& m) { return has_loop(m, int(l)); });
-    if (!used) continue;
-    renumber[l] = int(loops.size());
-    loops.push_back(out.loops[l]);
-  }
-  for (Member& m : out.members) {
-    for (int& l : m.loops) l = renumber[size_t(l)];
-  }
-  out.loops = std::move(loops);
-  return out;
-}
+Group GroupBuilder::finish() const { return finished(graph_, group_); }
 
 }  // namespace lemma::schedule

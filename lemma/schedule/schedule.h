@@ -64,16 +64,18 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-// The default schedule: nodes are joined while the values between them stay on chip (defaults.cc).
-Schedule defaults(const tensor::Graph& graph, const rewrite::Context& context);
+// The default schedule: nodes are joined while the values between them stay on chip (defaults.cc). On devices a kernel
+// binds few buffers and its tiles have constant extents; what that keeps apart is
+// logged as the pass "device".
+Schedule defaults(const tensor::Graph& graph, const rewrite::Context& context, const tile::Target& target = {});
 
 // A kernel a node, plain loops over its points with whole reductions: what other schedules are checked against.
 Schedule simple(const tensor::Graph& graph);
 
 // The group these nodes (in any order) make, the last being its root, or why they cannot share a kernel.
-base::Result<Group> make_group(const tensor::Graph& graph, std::vector<tensor::Tensor> nodes);
+base::Result<Group> make_group(const tensor::Graph& graph, std::vector<tensor::Tensor> nodes, const tile::Target& target = {});
 
 std::string print(const Schedule& schedule, const tensor::Graph& graph);
-base::Result<Schedule> parse(const std::string& text, const tensor::Graph& graph);
+base::Result<Schedule> parse(const std::string& text, const tensor::Graph& graph, const tile::Target& target = {});
 
 }  // namespace lemma::schedule

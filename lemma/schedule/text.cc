@@ -108,7 +108,7 @@ std::string print(const Schedule& schedule, const Graph& graph) {
   return out + "}\n";
 }
 
-base::Result<Schedule> parse(const std::string& text, const Graph& graph) {
+base::Result<Schedule> parse(const std::string& text, const Graph& graph, const tile::Target& target) {
   std::map<std::string, Tensor> by_name;
   size_t computing = 0;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -151,7 +151,7 @@ base::Result<Schedule> parse(const std::string& text, const Graph& graph) {
       nodes.push_back(it->second);
       ++at;
     } while (peek(",") && ++at);
-    auto group = make_group(graph, nodes);
+    auto group = make_group(graph, nodes, target);
     if (!group) return group.error();
     if (peek("tile")) {
       ++at;

@@ -17,6 +17,13 @@ struct Target {
   std::string compiler_flags;         // what the C compiler needs to be told: "-mavx512f ..."
   int lanes() const { return vector_bytes / 4; }  // 32-bit lanes of a register
   bool device = false;                // a GPU: the threads of a workgroup share a block
+
+  // Of devices. Tiles are powers of two, as they have constant extents; a schedule's own tiles override them.
+  int64_t shared_bytes = 32 << 10;    // of a workgroup's memory, for the tiles that products read
+  int max_buffers = 0;                // a kernel may bind; 0: no limit is known
+  bool matrix_units = false;          // multiply bf16, f16 and i8 as they are stored; operands of other types get half the tile
+  int tile_rows = 32, tile_columns = 32, tile_depth = 16;  // of a product
+  int stream_rows = 32, stream_columns = 32;               // of a streamed product: its rows and a turn of its stream
   bool operator==(const Target&) const = default;
 };
 

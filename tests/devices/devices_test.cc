@@ -43,7 +43,7 @@ TEST_P(ExampleOn, GivesWhatTheOracleGives) {
   if (!testing_support::is_here(place)) GTEST_SKIP() << "no " << testing_support::name(place) << " device here";
   const auto example = testing_support::read_example(examples, name);
   ASSERT_TRUE(example.ok()) << base::render(example.error());
-  const auto runner = DeviceRunner::make(example->graph, {}, place);
+  const auto runner = DeviceRunner::make(testing_support::with_columns_bound(example->graph, example->sizes), {}, place);
   if (!runner.ok() && runner.error().failure == base::Failure::Unsupported) GTEST_SKIP() << base::render(runner.error());
   ASSERT_TRUE(runner.ok()) << base::render(runner.error());
   compare(*runner, example->sizes, example->inputs, example->expected, [&](const std::string&) { return example->bound; });

@@ -2,6 +2,7 @@
 
 #include "lemma/language/language.h"
 #include "lemma/rewrite/passes.h"
+#include "lemma/runtime/random.h"
 #include "lemma/scalar/convert.h"
 #include "lemma/tensor/equal.h"
 #include "lemma/tensor/print.h"
@@ -217,6 +218,11 @@ Failure interpret(const Case& c, const driver::Compiled& compiled) {
 Failure check_tiles(const Case& c, bool run) {
   tile::Target target;
   target.vector_bytes = 16 << (c.seed % 3);
+  // Every other case is tiled as for a device, small, so that there are edges.
+  if (runtime::hash(c.seed, 2) % 2) {
+    target.device = true;
+    target.tile_rows = target.tile_columns = target.stream_rows = target.stream_columns = 16;
+  }
   const auto compiled = compile(c, target);
   if (!compiled.ok()) return failed("tile", compiled.error());
   if (const auto valid = tile::validate(compiled->program); !valid.ok()) return failed("tile", valid.error());

@@ -69,7 +69,18 @@ struct DeviceRunner::State {
   std::optional<emulator::Program> text;
 };
 
-Result<DeviceRunner> DeviceRunner::make(const tensor::Graph& graph, const driver::CompileOptions& options, Place place) {
+// The emulator is slow: small tiles, of operands as matrix units take them.
+static tile::Target text_target(const emit::device::DeviceOptions& how) {
+  tile::Target out = driver::device_target(how);
+  const tile::Target small;
+  out.tile_rows = out.tile_columns = small.tile_rows;
+  out.tile_depth = small.tile_depth;
+  out.stream_rows = small.stream_rows;
+  out.stream_columns = small.stream_columns;
+  return out;
+}
+
+Result<DeviceRunner> DeviceRunner::make(const tensor::Graph& graph, driver::CompileOptions options, Place place) {
   auto state = std::make_shared<State>();
   emit::device::DeviceOptions how;
   if (is_text(place)) {
@@ -80,6 +91,7 @@ Result<DeviceRunner> DeviceRunner::make(const tensor::Graph& graph, const driver
   } else {
     how = driver::device_options(*find(place));
   }
+  if (is_text(place)) options.target = text_target(how);
   LEMMA_TRY(state->program, driver::compile_for_device(graph, options, how));
   runtime::Cache cache{runtime::CacheOptions{}};
   if (is_text(place)) {

@@ -17,7 +17,7 @@ bool is_here(Place place);
 
 class DeviceRunner {
  public:
-  static base::Result<DeviceRunner> make(const tensor::Graph& graph, const driver::CompileOptions& options, Place place);
+  static base::Result<DeviceRunner> make(const tensor::Graph& graph, driver::CompileOptions options, Place place);
   // Outputs hold nan before. What the emulator finds (races, reads of what nobody wrote) is an error.
   base::Result<std::vector<runtime::Named>> run(const std::vector<tensor::Binding>& sizes, const NamedValues& inputs) const;
 

@@ -6,6 +6,7 @@
 
 #include "lemma/driver/execute.h"
 #include "lemma/runtime/random.h"
+#include "lemma/tensor/bind.h"
 
 namespace lemma::testing_support {
 
@@ -75,6 +76,15 @@ base::Result<Example> read_example(const std::string& folder, const std::string&
   out.inputs = random_inputs(out.graph, in_order(out.graph, out.sizes));
   LEMMA_TRY(out.expected, evaluate(out.graph, out.sizes, out.inputs));
   return out;
+}
+
+tensor::Graph with_columns_bound(const tensor::Graph& graph, const std::vector<tensor::Binding>& sizes) {
+  std::vector<tensor::Binding> some;
+  for (const tensor::Binding& b : in_order(graph, sizes)) {
+    if (b.name == "D") some.push_back(b);
+  }
+  auto bound = tensor::bind(graph, some);
+  return bound.ok() ? *std::move(bound) : graph;
 }
 
 }  // namespace lemma::testing_support

@@ -16,4 +16,10 @@ struct Example {
 };
 base::Result<Example> read_example(const std::string& folder, const std::string& name);
 
+// Elements drawn by the inputs' names: floats as runtime::uniform gives them, integers within their stated ranges.
+NamedValues random_inputs(const tensor::Graph& graph, const std::vector<tensor::Binding>& sizes);
+
+// The graph with the width of a head bound: columns of streamed products have constant tiles on devices.
+tensor::Graph with_columns_bound(const tensor::Graph& graph, const std::vector<tensor::Binding>& sizes);
+
 }  // namespace lemma::testing_support
