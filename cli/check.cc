@@ -110,8 +110,10 @@ Result<std::vector<Verdict>> compare_all(const Context& context, const Options& 
     if (source.tiles) {  // both sides have rounded, also what they keep between statements
       verdict.tolerance.relative *= 2;
       verdict.tolerance.least *= 2;
-      verdict.tolerance.absolute = std::max(verdict.tolerance.absolute, narrowest_rounding(*source.tiles) / 4);
     }
+    // What a block keeps between statements may be narrower than what is computed: attention's weights, say, of whose mean
+    // no term is larger than twice the largest result, as a rule.
+    verdict.tolerance.absolute = std::max(verdict.tolerance.absolute, narrowest_rounding(program));
     verdict.comparison = driver::compare(outputs[i].array, expected[i].references, verdict.tolerance);
     verdict.whole = expected[i].whole;
     verdicts.push_back(std::move(verdict));

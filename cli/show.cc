@@ -68,9 +68,7 @@ base::Result<driver::Compiled> compile(const Context& context, const Source& sou
   if (source.tiles) return base::invalid("a tile program is the same for every dialect", {}, "leave --dialect out");
   if (options.level == "c") return base::invalid("the text in " + options.dialect + " is no level", {}, "`lemma emit --dialect " + options.dialect + "` prints it");
   LEMMA_TRY(driver::CompileOptions how, compile_options(options.program));
-  emit::device::DeviceOptions device;
-  device.dialect = dialect->id;
-  how.target = driver::device_target(device);
+  how.target = driver::device_target(driver::text_options(dialect->id));
   return driver::compile(source.graph, how, trace);
 }
 

@@ -33,6 +33,17 @@ Expr inner_work(Context& context, const schedule::Group& group) {
   return most;
 }
 
+// Rows of a workgroup whose inner loops memory runs along: a warp each while they are short, else one for all, so that
+// what all workgroups read a second time is still near.
+constexpr int64_t kWarps = 8;
+constexpr int64_t kWarpRow = 2048;
+Form warp_rows(Context& context, const schedule::Group& group) {
+  const Expr work = inner_work(context, group);
+  if (work.is_const()) return Form(work.as_int() <= kWarpRow ? kWarps : 1);
+  const Expr short_rows = scalar::binary(Op::Le, work, constant_of(context, kWarpRow));
+  return context.define_size(group.name + ".rows", scalar::select(short_rows, constant_of(context, kWarps), constant_of(context, 1)));
+}
+
 // Whether some member that has inner loops reads memory along this grid loop.
 bool memory_runs_along(const Context& context, const schedule::Group& group, int grid_loop) {
   for (const schedule::Member& m : group.members) {
@@ -41,7 +52,7 @@ bool memory_runs_along(const Context& context, const schedule::Group& group, int
     for (int l : m.loops) inner = inner || group.loops[size_t(l)].kind != LoopKind::Grid;
     if (!inner) continue;
     for (const tensor::Read& r : node.reads) {
-      if (r.coords.empty()) continue;
+      if (r.coords.empty() || group.member(r.source.node)) continue;  // what members pass on is near
       for (size_t i = 0; i < node.indices.size(); ++i) {
         if (m.loops[i] != grid_loop) continue;
         const auto split = r.coords.back().split(int(i));
@@ -158,7 +169,8 @@ base::Result<void> lower_rows(Context& context, const schedule::Group& group) {
     if (inner && along) size = size_max(context, size, context.constant(kMinimumRun));
     // The threads of a workgroup share a row, or have a point each where neighbours lie side by side.
     if (context.target.device && group.tiles.rows == 0) {
-      tiles[size_t(l)] = Form(i + 1 == grid.size() && (along || !inner) ? kMinimumRun : 1);
+      if (i + 1 == grid.size() && (along || !inner)) tiles[size_t(l)] = Form(inner ? kMinimumRun : 8 * kMinimumRun);
+      else if (i + 1 == grid.size() && inner) tiles[size_t(l)] = warp_rows(context, group);
       continue;
     }
     size = size_min(context, extent, size);
@@ -167,7 +179,9 @@ base::Result<void> lower_rows(Context& context, const schedule::Group& group) {
   }
   for (int l : grid) {
     scope.places[size_t(l)] = tile_grid_loop(context, kernel, group.loops[size_t(l)], tiles[size_t(l)]);
+    if (context.target.device && !tiles[size_t(l)].is_constant()) scope.places[size_t(l)].capacity = Form(kWarps);
   }
+  if (context.target.device && inner) kernel.hints.threads = int(kWarps) * 32;
   scope.block = &kernel.body;
   for (const schedule::Member& m : group.members) {
     kernel.comment += (kernel.comment.empty() ? "rows: " : ", ") + tensor::name(context.graph, {m.node, 0});
