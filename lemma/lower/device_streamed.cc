@@ -64,6 +64,7 @@ void place_loops(DeviceStreamed& s) {
       s.places[l] = tile_grid_loop(c, s.kernel, loop, Form(1));
     } else if (const auto width = s.tiles.columns.find(int(l)); width != s.tiles.columns.end()) {
       s.places[l] = tiled(s, int(l), Form(0), width->second);
+      if (!schedule::fills_tiles(c.graph, loop.extent, width->second)) s.places[l].limit = loop.extent;  // one tile, of nothing too
     } else {
       s.places[l] = {Form(0), loop.extent, loop.extent, !(loop.extent == Form(1)) || is_state_axis(c, s.group, int(l)), Form(0)};
     }

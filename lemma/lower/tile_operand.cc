@@ -110,10 +110,10 @@ tile::Map evaluate_operand(Context& context, const TileOperand& o, const TilePla
   place_flat(*o.node, o.side, side, forms);
   place_flat(*o.node, o.depth, depth, forms);
   std::vector<Edge> edges;
-  if (!schedule::is_multiple(context.graph, o.side.extent, o.side_tile)) {
+  if (!schedule::fills_tiles(context.graph, o.side.extent, o.side_tile)) {
     edges.push_back({points.side, view::Formula::less(side, o.side.extent)});
   }
-  if (!schedule::is_multiple(context.graph, o.depth.extent, o.depth_tile)) {
+  if (!schedule::fills_tiles(context.graph, o.depth.extent, o.depth_tile)) {
     edges.push_back({points.depth, view::Formula::less(depth, o.depth.extent)});
   }
   if (place.depth_end) edges.push_back({points.depth, view::Formula::less(depth, *place.depth_end)});

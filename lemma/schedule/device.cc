@@ -36,16 +36,22 @@ int64_t at_most(const Graph& graph, int64_t tile, const Form& extent) {
   return most && *most < tile ? std::min(tile, power_of_two(*most)) : tile;
 }
 
-bool is_narrow(DType type) { return scalar::bits(type) < 32; }
-
-}  // namespace
-
-std::optional<int64_t> bound(const Graph& graph, const Form& extent) {
+view::Range range_of(const Graph& graph, const Form& extent) {
   return view::range(extent, [&](const view::Atom& a) -> view::Range {
     if (a.kind != AtomKind::Size) return {};
     const tensor::Size& s = graph.sizes[size_t(a.id)];
     return s.value ? view::Range{*s.value, *s.value} : view::Range{s.low, s.high};
-  }).high;
+  });
+}
+
+bool is_narrow(DType type) { return scalar::bits(type) < 32; }
+
+}  // namespace
+
+std::optional<int64_t> bound(const Graph& graph, const Form& extent) { return range_of(graph, extent).high; }
+
+bool fills_tiles(const Graph& graph, const Form& extent, int64_t tile) {
+  return range_of(graph, extent).low.value_or(0) > 0 && is_multiple(graph, extent, tile);
 }
 
 bool is_multiple(const Graph& graph, const Form& extent, int64_t tile) {

@@ -12,8 +12,11 @@ namespace lemma::schedule {
 // The greatest value of an extent, where it is known.
 std::optional<int64_t> bound(const tensor::Graph& graph, const view::Form& extent);
 
-// Whether tiles of this size fill the extent without a rest, whatever the sizes are.
+// Whether tiles of this size fill the extent without a rest, whatever the sizes are. An extent of 0 has no tiles.
 bool is_multiple(const tensor::Graph& graph, const view::Form& extent, int64_t tile);
+
+// The same where there is a tile whatever the extent is: then it may not be 0.
+bool fills_tiles(const tensor::Graph& graph, const view::Form& extent, int64_t tile);
 
 // What a factor is stored as in a tile: its source's type where matrix units multiply it, else its kind's.
 scalar::DType tile_type(const tensor::Graph& graph, const tensor::Comprehension& node, scalar::Expr factor, const tile::Target& target);
