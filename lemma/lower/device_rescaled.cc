@@ -3,7 +3,8 @@
 //     map s = the score, -inf off the domain and beyond the stream's end
 //     reduce top = max s
 //     map next = max(m, top), factor = m == next ? 1 : exp(m - next), m = next
-//     map p = s == -inf ? 0 : exp(s - m)
+//     map base = m == -inf ? 0 : m
+//     map p = exp2((s - base) * log2(e))
 //     a plain sum:       map l = l * factor;     reduce l += sum p * g
 //     a second product:  map acc = acc * factor; gemm acc += p * columns
 
@@ -33,7 +34,8 @@ struct Rescaled {
   Kind kind;
   Scope scope;
   std::vector<int> points;       // loops of the max
-  Home scores, weights, top, factor;
+  Home scores, weights, top, factor, base;
+  double unit = 1;               // scores are kept divided by this positive number
 
   Context& context() { return s.context; }
   scalar::Arena& arena() { return *s.context.program.arena; }
@@ -41,10 +43,23 @@ struct Rescaled {
   MemberPlace place() { return place_member(s.context, s.group, member, scope); }
   Expr arg(int i) { return scalar::arg(arena(), kind, i); }
   Expr number(double v) { return scalar::constant(arena(), kind, v); }
+  double powers() const { return node.monoid->scale * 1.4426950408889634; }
   Expr scaled(Expr gap) { return node.monoid->scale == 1 ? gap : gap * number(node.monoid->scale); }
 };
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+// c of read * c, where it is positive and finite: the largest product makes the largest score.
+std::optional<double> constant_factor(Expr score) {
+  if (!score.is(Op::Mul) || !scalar::is_float(score.kind())) return std::nullopt;
+  for (int side = 0; side < 2; ++side) {
+    const Expr c = score.arg(size_t(side));
+    if (!c.is_const() || !score.arg(size_t(1 - side)).is(Op::Arg)) continue;
+    const double value = c.as_float();
+    if (value > 1e-20 && value < 1e20) return value;
+  }
+  return std::nullopt;
+}
 
 // Scores: the body's own expression of the product, -inf off the domain and beyond the stream's end.
 tile::Map score_map(Rescaled& r, bool masked) {
@@ -73,6 +88,11 @@ tile::Map score_map(Rescaled& r, bool masked) {
       const bool product = e.is(Op::Arg) && t.reads[size_t(e.payload())].buffer == r.s.product.buffer;
       return product ? e * scale : Expr();
     });
+  }
+  const std::optional<double> factor = r.s.score_in_place ? constant_factor(score) : std::nullopt;
+  if (factor) {
+    r.unit = *factor;
+    score = score.arg(score.arg(0).is_const() ? 1 : 0);
   }
   map.stores.push_back({local_access(r.scores, place.local_forms), score, map.where.is_always() ? Expr() : r.number(kMinusInfinity), {}});
   map.points = place.variables.ranges(r.scores.axes, r.scope.places);
@@ -120,19 +140,30 @@ void make_weights(Rescaled& r) {
     map.comment = r.node.name + ": running max, and the factor of older sums";
     map.points = place.variables.ranges(r.points, r.scope.places);
     map.reads = {local_access(r.states()[0], place.local_forms), local_access(r.top, place.local_forms)};
-    const Expr old = r.arg(0), now = scalar::max(r.arg(0), r.arg(1));
+    const Expr old = r.arg(0), now = scalar::max(r.arg(0), r.unit == 1 ? r.arg(1) : r.arg(1) * r.number(r.unit));
     map.stores.push_back({local_access(r.factor, place.local_forms),
                           scalar::select(scalar::binary(Op::Eq, old, now), r.number(1), scalar::exp(r.scaled(old - now))), {}, {}});
     map.stores.push_back({local_access(r.states()[0], place.local_forms), now, {}, {}});
+    r.block.push_back(std::move(map));
+  }
+  // exp(s - m) by a power of two: what the product's rounding costs is small where the weight is not. A row without a
+  // point has base 0, and its weights are exp2(-inf).
+  {
+    const MemberPlace place = r.place();
+    tile::Map map;
+    map.comment = r.node.name + ": what weights are taken against";
+    map.points = place.variables.ranges(r.points, r.scope.places);
+    map.reads = {local_access(r.states()[0], place.local_forms)};
+    map.stores.push_back({local_access(r.base, place.local_forms),
+                          scalar::select(scalar::binary(Op::Eq, r.arg(0), r.number(kMinusInfinity)), r.number(0), r.unit == 1 ? r.arg(0) : r.arg(0) * r.number(1 / r.unit)), {}, {}});
     r.block.push_back(std::move(map));
   }
   const MemberPlace place = r.place();
   tile::Map map;
   map.comment = r.node.name + ": weights";
   map.points = place.variables.ranges(r.weights.axes, r.scope.places);
-  map.reads = {local_access(r.scores, place.local_forms), local_access(r.states()[0], place.local_forms)};
-  const Expr w = scalar::select(scalar::binary(Op::Eq, r.arg(0), r.number(kMinusInfinity)), r.number(0), scalar::exp(r.scaled(r.arg(0) - r.arg(1))));
-  map.stores.push_back({local_access(r.weights, place.local_forms), w, {}, {}});
+  map.reads = {local_access(r.scores, place.local_forms), local_access(r.base, place.local_forms)};
+  map.stores.push_back({local_access(r.weights, place.local_forms), scalar::unary(Op::Exp2, (r.arg(0) - r.arg(1)) * r.number(r.powers() * r.unit)), {}, {}});
   r.block.push_back(std::move(map));
 }
 
@@ -247,11 +278,12 @@ void match_score(DeviceStreamed& s) {
 void fold_rescaled(DeviceStreamed& s, const Member& m, tile::Block& block) {
   Context& c = s.context;
   const Comprehension& node = comprehension(s, m);
-  Rescaled r{s, m, node, block, node.monoid->components[0].kind, {s.places, &s.kernel.body, tile::Space::Fragment}, loops_of(m, node.components[0]), {}, {}, {}, {}};
+  Rescaled r{s, m, node, block, node.monoid->components[0].kind, {s.places, &s.kernel.body, tile::Space::Fragment}, loops_of(m, node.components[0]), {}, {}, {}, {}, {}};
   const std::vector<int> both{s.parts.row, s.parts.stream};
   r.scores = s.score_in_place ? s.product : add_local(c, node.name + ".score", r.kind, both, r.scope);
   r.top = add_local(c, node.name + ".top", r.kind, {s.parts.row}, r.scope);
   r.factor = add_local(c, node.name + ".factor", r.kind, {s.parts.row}, r.scope);
+  r.base = add_local(c, node.name + ".base", r.kind, {s.parts.row}, r.scope);
   const std::vector<SecondProduct>& second = s.second[m.node.index];
   r.weights = r.scores;
   if (!second.empty()) {

@@ -46,7 +46,7 @@ class TeamReduction {
       // Where memory runs along a point, neighbouring threads take neighbouring points.
       for (const Range& p : r_.points) {
         const auto split = text_.offset(a.buffer, a.coords).split(p.var);
-        if (split && split->coefficient == Form(1)) return false;
+        if (text_.held.at(a.buffer) == Held::Global && split && split->coefficient == Form(1)) return false;
       }
     }
     auto found = Vectors::find(text_, r_.reads, which_, {}, r_.reduces.back().var);
