@@ -106,6 +106,7 @@ void bound_stream(DeviceStreamed& s) {
   }
   s.bounds = stream_bounds(c, s.group, s.parts.reducing, s.parts.stream, s.parts.row, places, s.kernel.body);
   if (s.bounds.upper_follows_row) s.kernel.grid[0].descending = true;
+  s.columns_begin = s.bounds.begin;
   if (!whole_tiles) s.columns_end = s.bounds.end;
 }
 
@@ -305,8 +306,9 @@ void load_columns(DeviceStreamed& s, const Member& m, tile::Block& block) {
   Context& c = s.context;
   for (SecondProduct& p : s.second[m.node.index]) {
     TilePlace place{bases(s, m), Form(0), s.stream_base, {}};
-    if (!s.bounded || s.bounds.exact) {
+    if (!s.bounded || s.bounds.exact || s.bounds.contiguous) {
       if (s.bounded) place.depth_end = s.columns_end;
+      if (s.bounded && !s.bounds.exact) place.depth_begin = s.columns_begin;
       block.push_back(load_operand(c, p.columns, place));
     } else if (p.columns.plain) {
       p.unread = true;

@@ -33,7 +33,7 @@ struct DeviceStreamed {
   StreamBounds bounds;
   bool bounded = false;                                         // some domain is not always true
   bool diagonal = false;                                        // stream <= row, and both end together
-  std::optional<Form> columns_end;                              // columns are 0 from here on
+  std::optional<Form> columns_begin, columns_end;               // columns are 0 before and from here on
   std::optional<view::Formula> inside;                          // no point of the turn is absent; nothing: not known
   Form stream_base;
 };

@@ -75,6 +75,28 @@ class Reader {
   std::map<int, Form> lets_;
 };
 
+// What a row reads: at most one bound below and one above, each moving by at most one from row to row. With both, they keep
+// a distance that is not negative; so the next row begins no later than behind this one's end, and all rows together read
+// one interval.
+struct Band {
+  bool other = false;
+  int lower = 0, upper = 0;
+  int64_t slope = 0;         // of upper - lower
+  Form width;
+  void add(int64_t stream, int64_t row, const Form& rest) {
+    (stream > 0 ? lower : upper) += 1;
+    other = other || std::abs(stream) != 1 || std::abs(row) > 1;
+    slope += row;
+    width = width + rest;
+  }
+  bool contiguous() const {
+    if (other || lower > 1 || upper > 1) return false;
+    if (lower == 0 || upper == 0) return true;
+    const auto n = width.constant();
+    return slope == 0 && n && *n >= 0;
+  }
+};
+
 }  // namespace
 
 StreamBounds stream_bounds(Context& context, const schedule::Group& group,
@@ -91,15 +113,16 @@ StreamBounds stream_bounds(Context& context, const schedule::Group& group,
     Reader reader(context, *reducing[r], stream, row, places, block);
     // Members with unlike domains are not told apart: the hull of all, and nothing is exact.
     if (r > 0 && !(node.domain == shared)) {
-      out.exact = false;
+      out.exact = out.contiguous = false;
       out.known_ = false;
     }
     shared = node.domain;
-    if (node.domain.cases().size() != 1) out.exact = false;
+    if (node.domain.cases().size() != 1) out.exact = out.contiguous = false;
     for (const view::Conjunction& conjunction : node.domain.cases()) {
       Expr low = nothing, high = extent;
       std::vector<StreamBounds::Piece> pieces;
       bool at_first = true, at_last = true;  // one row attains every bound
+      Band band;
       for (const view::Constraint& constraint : conjunction) {
         const auto form = reader.translate(constraint.form);
         const auto by_stream = form ? form->split(kStreamVar) : std::nullopt;
@@ -109,8 +132,10 @@ StreamBounds stream_bounds(Context& context, const schedule::Group& group,
         if (!cj || !cr || constraint.relation == view::Relation::Zero) {
           out.exact = false;
           out.known_ = false;
+          band.other = true;
           continue;
         }
+        band.add(*cj, *cr, by_row->rest);
         auto rest_at = [&](const Form& at) { return by_row->rest + Form(*cr) * at; };
         pieces.push_back({rest_at(*cr > 0 ? first : last), *cj});
         const Expr loosest = context.expr(rest_at(*cr > 0 ? last : first));
@@ -127,6 +152,7 @@ StreamBounds stream_bounds(Context& context, const schedule::Group& group,
         }
       }
       if (!at_first && !at_last) out.exact = false;
+      out.contiguous = out.contiguous && band.contiguous();
       out.cases_.push_back(std::move(pieces));
       begin = begin.valid() ? size_min(context, begin, low) : low;
       end = end.valid() ? size_max(context, end, high) : high;

@@ -10,7 +10,8 @@ namespace lemma::lower {
 
 struct StreamBounds {
   Form begin, end;                // begin <= stream point < end holds where any row of the tile is present
-  bool exact = true;              // every point between is read by some row
+  bool exact = true;              // every point between is read by some row, from the first tile's beginning on
+  bool contiguous = true;         // the same, but for tiles that begin before `begin` or end behind `end`
   bool upper_follows_row = false; // later rows end later: their blocks are longer
   // After place_tile: the condition under which no row of the tile and no point of the stream tile is absent. Nothing
   // where the domain depends on data that varies inside the tile.

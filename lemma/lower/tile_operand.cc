@@ -116,6 +116,7 @@ tile::Map evaluate_operand(Context& context, const TileOperand& o, const TilePla
   if (!schedule::fills_tiles(context.graph, o.depth.extent, o.depth_tile)) {
     edges.push_back({points.depth, view::Formula::less(depth, o.depth.extent)});
   }
+  if (place.depth_begin) edges.push_back({points.depth, view::Formula::less_equal(*place.depth_begin, depth)});
   if (place.depth_end) edges.push_back({points.depth, view::Formula::less(depth, *place.depth_end)});
   Translator t(context, *o.node, forms, {});
   tile::Map map;
@@ -147,7 +148,8 @@ tile::Stmt load_operand(Context& context, const TileOperand& o, const TilePlace&
   copy.box = points.ranges;
   copy.from.buffer = context.global_home(read.source)->buffer;
   for (const Form& c : read.coords) copy.from.coords.push_back(c.map_indices([&](int i) { return forms[size_t(i)]; }));
-  if (place.depth_end) copy.from.guard = view::Formula::less(depth, *place.depth_end);
+  if (place.depth_begin) copy.from.guard = view::Formula::less_equal(*place.depth_begin, depth);
+  if (place.depth_end) copy.from.guard = copy.from.guard && view::Formula::less(depth, *place.depth_end);
   copy.to = o.access(Form::index(points.side), Form::index(points.depth));
   copy.fill = scalar::constant(*context.program.arena, scalar::kind_of(o.type), 0);
   return copy;

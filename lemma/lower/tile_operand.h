@@ -28,7 +28,7 @@ TileOperand plan_operand(Context& context, const std::string& name, TileOperand 
 struct TilePlace {
   std::vector<Form> forms;
   Form side_base, depth_base;
-  std::optional<Form> depth_end = {};  // reduce points from here on are 0 too
+  std::optional<Form> depth_begin = {}, depth_end = {};  // reduce points before and from here on are 0 too
 };
 
 tile::Stmt load_operand(Context& context, const TileOperand& operand, const TilePlace& place);

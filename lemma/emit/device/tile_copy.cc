@@ -21,13 +21,29 @@ struct Tile {
   int64_t rows = 1, columns = 0;
   std::optional<size_t> row;      // the source's dimension that moves with the row; the last moves with the column
   std::vector<Form> begin;        // of the box, per dimension of the source
+  std::vector<Form> most, least;  // of the guard: least <= row <= most
 };
+
+// A guard that bounds the row, or is the same for all of the box.
+bool bound_rows(Tile& tile, const Copy& copy) {
+  const view::Formula& guard = copy.from.guard;
+  if (guard.is_always()) return true;
+  if (guard.cases().size() != 1 || guard.uses(AtomKind::Data) || guard.uses(AtomKind::Index, copy.box.back().var) || copy.box.size() != 2) return false;
+  for (const view::Constraint& k : guard.cases()[0]) {
+    const auto split = k.form.split(copy.box[0].var);
+    const auto by = split ? split->coefficient.constant() : std::nullopt;
+    if (!by || k.relation != view::Relation::NonNegative || std::abs(*by) != 1) return false;
+    if (*by < 0) tile.most.push_back(split->rest);
+    else tile.least.push_back(-split->rest);
+  }
+  return true;
+}
 
 std::optional<Tile> tile_of(const Text& text, const Copy& copy) {
   const tile::Buffer &from = text.buffer(copy.from.buffer), &to = text.buffer(copy.to.buffer);
   if (text.held.at(copy.to.buffer) != Held::Shared || text.held.at(copy.from.buffer) != Held::Global) return std::nullopt;
   if (from.type != to.type || scalar::bits(from.type) < 8 || from.type == scalar::DType::Bool || !from.strides.empty()) return std::nullopt;
-  if (!is_zero(copy.fill) || !copy.from.guard.is_always() || !copy.to.guard.is_always()) return std::nullopt;
+  if (!is_zero(copy.fill) || !copy.to.guard.is_always()) return std::nullopt;
   if (copy.box.empty() || copy.box.size() > 2 || copy.to.coords.size() < copy.box.size()) return std::nullopt;
   Tile out;
   for (size_t i = 0; i < copy.box.size(); ++i) {
@@ -52,7 +68,7 @@ std::optional<Tile> tile_of(const Text& text, const Copy& copy) {
     }
     out.begin.push_back(begin);
   }
-  if (copy.box.size() == 2 && !out.row) return std::nullopt;
+  if ((copy.box.size() == 2 && !out.row) || !bound_rows(out, copy)) return std::nullopt;
   if (!at.back().uses(AtomKind::Index, copy.box.back().var)) return std::nullopt;
   return out;
 }
@@ -88,7 +104,12 @@ bool write_tile_copy(Text& text, const Copy& copy, Scope& scope) {
     }
   }
   const auto left = [&](size_t e) { return define(text.index_type(), "n", text.form(from.extents[e] - tile->begin[e], scope)); };
-  const std::string columns_left = left(tile->begin.size() - 1), rows_left = tile->row ? left(*tile->row) : "1";
+  const std::string columns_left = left(tile->begin.size() - 1);
+  std::string rows_left = tile->row ? left(*tile->row) : "1";
+  for (const Form& f : tile->most) {
+    const std::string n = define(text.index_type(), "n", text.form(f + Form(1), scope));
+    rows_left = define(text.index_type(), "n", n + " < " + rows_left + " ? " + n + " : " + rows_left);
+  }
   const std::string column0 = define(text.index_type(), "n", text.form(tile->begin.back(), scope));
   std::string negative = column0 + " >= 0";
   if (tile->row) negative += " && " + text.form(tile->begin[*tile->row], scope) + " >= 0";
@@ -101,6 +122,12 @@ bool write_tile_copy(Text& text, const Copy& copy, Scope& scope) {
     return define("int", "n", "(int)(" + n + " < " + number(most) + " ? " + n + " : " + number(most) + ")");
   };
   const std::string columns = clamped(columns_left, tile->columns), rows = tile->row ? clamped(rows_left, tile->rows) : "1";
+  std::string first_row;
+  for (const Form& f : tile->least) {
+    const std::string n = define(text.index_type(), "n", text.form(f, scope));
+    const std::string cut = define("int", "n", "(int)(" + n + " > " + number(tile->rows) + " ? " + number(tile->rows) + " : " + n + " < 0 ? 0 : " + n + ")");
+    first_row = first_row.empty() ? cut : define("int", "n", first_row + " > " + cut + " ? " + first_row + " : " + cut);
+  }
   const std::string row = define("int", "v", "lm_tid / " + number(along)), column = define("int", "v", "lm_tid % " + number(along) + " * " + number(vector));
   const std::string inside = define("bool", "p", all + column + " < " + columns + (vectors < text.threads ? " && lm_tid < " + number(vectors) : ""));
   const std::string source = text.fresh("i");
@@ -124,7 +151,8 @@ bool write_tile_copy(Text& text, const Copy& copy, Scope& scope) {
     const int64_t down = turn * text.threads / along;
     const uint64_t place = layout::combine(places, uint64_t(turn * text.threads * vector)), flipped = place & mask, added = place & ~mask;
     const std::string at = begin + " + (" + own + " ^ " + std::to_string(flipped) + ") + " + std::to_string(added);
-    const std::string there = inside + (tile->row ? " && " + row + " < " + rows + " - " + number(down) : "");
+    const std::string there = inside + (tile->row ? " && " + row + " < " + rows + " - " + number(down) : "") +
+                              (first_row.empty() ? "" : " && " + row + " >= " + first_row + " - " + number(down));
     text.out.line("lm_copy_async<" + size + ">(" + text.buffer_names.at(copy.to.buffer) + ", " + at + ", " + text.buffer_names.at(copy.from.buffer) + ", " +
                   source + " + " + number(down) + " * " + stride_name + ", " + there + " ? " + size + " : 0);");
   }

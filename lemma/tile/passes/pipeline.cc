@@ -128,7 +128,8 @@ class Pipeliner {
           for (const Form& c : a->coords) {
             for (int v : c.ids(view::AtomKind::Index)) can = can && !moving.count(v);
           }
-          can = can && a->guard.is_always();
+          for (int v : a->guard.ids(view::AtomKind::Index)) can = can && !moving.count(v);
+          can = can && !a->guard.uses(view::AtomKind::Data);
         }
       }
       out[i] = can;
@@ -180,6 +181,7 @@ class Pipeliner {
           for (Form& c : a->coords) {
             c = c.map_indices([&](int v) { return Form::index(own.count(v) ? own.at(v) : v); });
           }
+          a->guard = a->guard.map_indices([&](int v) { return Form::index(own.count(v) ? own.at(v) : v); });
         }
         for (Range& r : copy.box) r.var = own.at(r.var);
         copy.async = true;
