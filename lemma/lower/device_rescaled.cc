@@ -16,6 +16,7 @@
 namespace lemma::lower {
 namespace {
 
+using scalar::DType;
 using scalar::Kind;
 using scalar::Op;
 using schedule::Member;
@@ -49,14 +50,18 @@ struct Rescaled {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
-// c of read * c, where it is positive and finite: the largest product makes the largest score.
-std::optional<double> constant_factor(Expr score) {
-  if (!score.is(Op::Mul) || !scalar::is_float(score.kind())) return std::nullopt;
-  for (int side = 0; side < 2; ++side) {
-    const Expr c = score.arg(size_t(side));
-    if (!c.is_const() || !score.arg(size_t(1 - side)).is(Op::Arg)) continue;
+// read * c or read / c with a positive and finite c: the largest product makes the largest score.
+struct Scaled {
+  Expr product;
+  double factor = 1;
+};
+std::optional<Scaled> scaled_product(Expr score) {
+  if ((!score.is(Op::Mul) && !score.is(Op::Div)) || !scalar::is_float(score.kind())) return std::nullopt;
+  for (size_t side = 0; side < 2; ++side) {
+    const Expr c = score.arg(side);
+    if (!c.is_const() || !score.arg(1 - side).is(Op::Arg) || (score.is(Op::Div) && side == 0)) continue;
     const double value = c.as_float();
-    if (value > 1e-20 && value < 1e20) return value;
+    if (value > 1e-20 && value < 1e20) return Scaled{score.arg(1 - side), score.is(Op::Div) ? 1 / value : value};
   }
   return std::nullopt;
 }
@@ -89,10 +94,9 @@ tile::Map score_map(Rescaled& r, bool masked) {
       return product ? e * scale : Expr();
     });
   }
-  const std::optional<double> factor = r.s.score_in_place ? constant_factor(score) : std::nullopt;
-  if (factor) {
-    r.unit = *factor;
-    score = score.arg(score.arg(0).is_const() ? 1 : 0);
+  if (const auto found = r.s.score_in_place ? scaled_product(score) : std::nullopt) {
+    r.unit = found->factor;
+    score = found->product;
   }
   map.stores.push_back({local_access(r.scores, place.local_forms), score, map.where.is_always() ? Expr() : r.number(kMinusInfinity), {}});
   map.points = place.variables.ranges(r.scores.axes, r.scope.places);
@@ -161,10 +165,18 @@ void make_weights(Rescaled& r) {
   const MemberPlace place = r.place();
   tile::Map map;
   map.comment = r.node.name + ": weights";
-  map.points = place.variables.ranges(r.weights.axes, r.scope.places);
+  map.points = place.variables.ranges(r.scores.axes, r.scope.places);
   map.reads = {local_access(r.scores, place.local_forms), local_access(r.base, place.local_forms)};
-  map.stores.push_back({local_access(r.weights, place.local_forms), scalar::unary(Op::Exp2, (r.arg(0) - r.arg(1)) * r.number(r.powers() * r.unit)), {}, {}});
+  map.stores.push_back({local_access(r.scores, place.local_forms), scalar::unary(Op::Exp2, (r.arg(0) - r.arg(1)) * r.number(r.powers() * r.unit)), {}, {}});
   r.block.push_back(std::move(map));
+  if (r.weights.buffer == r.scores.buffer) return;
+  // As the second product takes them.
+  const MemberPlace narrow = r.place();
+  tile::Copy copy;
+  copy.box = narrow.variables.ranges(r.weights.axes, r.scope.places);
+  copy.from = local_access(r.scores, narrow.local_forms);
+  copy.to = local_access(r.weights, narrow.local_forms);
+  r.block.push_back(std::move(copy));
 }
 
 void rescale(Rescaled& r, size_t component) {
@@ -196,7 +208,7 @@ void add_sum(Rescaled& r, size_t component) {
     sum.where = all_of(own) && domain;
   }
   const Expr w = r.arg(int(t.reads.size()));
-  t.reads.push_back(local_access(r.weights, place.local_forms));
+  t.reads.push_back(local_access(r.scores, place.local_forms));
   sum.body = {counts ? w : w * g};
   sum.points = place.variables.ranges(points, r.scope.places);
   sum.reduces = place.variables.ranges({r.s.parts.stream}, r.scope.places);
@@ -287,8 +299,11 @@ void fold_rescaled(DeviceStreamed& s, const Member& m, tile::Block& block) {
   const std::vector<SecondProduct>& second = s.second[m.node.index];
   r.weights = r.scores;
   if (!second.empty()) {
-    r.weights = add_local(c, node.name + ".weight", r.kind, both, r.scope);
-    c.program.buffers[size_t(r.weights.buffer)].type = second[0].columns.type;
+    const DType columns = second[0].columns.type;
+    if (columns != c.program.buffers[size_t(r.scores.buffer)].type) {
+      r.weights = add_local(c, node.name + ".weight", r.kind, both, r.scope);
+      c.program.buffers[size_t(r.weights.buffer)].type = columns;
+    }
   }
   make_scores(r);
   make_weights(r);

@@ -111,14 +111,29 @@ bool write_vectors(Text& text, const tile::Map& map, const Scope& outer) {
   const Box box = define_box(text, "n", extents, scope);
   const std::string per = text.fresh("n"), p = text.fresh("p"), at = text.fresh("v");
   text.define(text.index_type(), per, n + " / " + width);
-  text.loop(p, convert(text.dialect, text.index_type(), "lm_tid"), box.count + " * " + per, std::to_string(text.threads));
-  text.define(text.index_type(), at, others.empty() ? p + " * " + width : p + " % " + per + " * " + width);
-  if (!others.empty()) {
-    const std::string q = text.fresh("q");
-    text.define(text.index_type(), q, p + " / " + per);
-    const std::vector<std::string> apart = take_apart(text, box, q);
-    for (size_t i = 0; i < others.size(); ++i) scope.vars[others[i]] = apart[i];
+  const std::string tid = convert(text.dialect, text.index_type(), "lm_tid");
+  int opened = 1;
+  const std::string by = text.fresh("n");
+  if (others.empty()) {
+    text.loop(p, tid, per, std::to_string(text.threads));
+  } else {
+    // Rows of at least a warp's vectors go to warps, or one after another to all; what a row needs once is then known
+    // before its vectors. Shorter rows are taken together.
+    const std::string warps = std::to_string(text.threads / 32), q = text.fresh("q"), row = text.fresh("n"), rows = text.fresh("n"), first = text.fresh("n"), step = text.fresh("n");
+    text.define("int", by, per + " < 32 ? 0 : " + box.count + " >= " + warps + " ? 1 : 2");
+    text.define("int", first, by + " == 1 ? lm_lane : lm_tid");
+    text.define("int", step, by + " == 1 ? 32 : " + std::to_string(text.threads));
+    text.define(text.index_type(), rows, by + " == 0 ? 1 : " + box.count);
+    text.define(text.index_type(), row, by + " == 0 ? " + per + " * " + box.count + " : " + per);
+    text.loop(q, by + " == 1 ? lm_warp : 0", rows, "(" + by + " == 1 ? " + warps + " : 1)");
+    text.loop(p, first, row, step);
+    const std::string outer = text.fresh("q");
+    text.define(text.index_type(), outer, by + " == 0 ? " + p + " / " + per + " : " + q);
+    const std::vector<std::string> apart = take_apart(text, box, outer);
+    for (size_t k = 0; k < others.size(); ++k) scope.vars[others[k]] = apart[k];
+    opened = 2;
   }
+  text.define(text.index_type(), at, others.empty() ? p + " * " + width : "(" + by + " == 0 ? " + p + " % " + per + " : " + p + ") * " + width);
   scope.vars[points.back().var] = at;
   vectors->load(scope);
   vectors->begin_stores();
@@ -134,7 +149,7 @@ bool write_vectors(Text& text, const tile::Map& map, const Scope& outer) {
   for (size_t i = 0; i < found.size(); ++i) vectors->set(i, u, found[i], values[i].kind());
   text.out.close();
   vectors->end_stores(scope);
-  text.out.close();
+  text.out.close(opened);
   text.out.otherwise();
   return true;
 }

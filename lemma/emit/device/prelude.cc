@@ -20,6 +20,7 @@ LM_DEVICE int lm_cut(long long x) { return x > 1073741824ll ? 1073741824 : x < -
 LM_DEVICE float lm_max_f32(float a, float b) { return lm_max_nan(a, b); }
 LM_DEVICE float lm_min_f32(float a, float b) { return lm_min_nan(a, b); }
 LM_DEVICE float lm_exp2_f32(float x) { return lm_exp2_approx(x); }
+LM_DEVICE float lm_exp_rounded_f32(float x) { return lm_exp2_approx(x * 1.44269504f); }
 LM_DEVICE float lm_exp_f32(float x) {
   const float h = x * 1.44269502f, y = lm_exp2_approx(h);
   const float l = lm_fma(x, 1.44269502f, -h) + x * 1.92596299e-8f;

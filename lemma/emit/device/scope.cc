@@ -37,6 +37,8 @@ std::string bool_operation(Op op, const std::string& a, const std::string& b) {
   }
 }
 
+bool is_computed(Expr e) { return e.is(Op::Add) || e.is(Op::Sub) || e.is(Op::Mul) || e.is(Op::Div); }
+
 std::string float_function(const Dialect& d, Op op, Kind kind) {
   const bool cuda = d.id == DialectId::Cuda && kind == Kind::F32;
   switch (op) {
@@ -44,7 +46,7 @@ std::string float_function(const Dialect& d, Op op, Kind kind) {
     case Op::Abs: return d.words || d.id == DialectId::Metal ? "abs" : "fabs";
     case Op::Exp: case Op::Exp2:
       if (cuda) return "lm_" + std::string(scalar::name(op)) + "_f32";
-      [[fallthrough]];
+      [[fallthrough]];  // of doubles
     default: return std::string(scalar::name(op)) + (cuda ? "f" : "");
   }
 }
@@ -208,6 +210,10 @@ std::string Text::operation(Expr e, const std::vector<std::string>& a) {
       case Op::Recip: return infix("1.0", "/", a[0]);
       case Op::Rsqrt: return infix("1.0", "/", "sqrt(" + a[0] + ")");
       case Op::Sigmoid: return infix("1.0", "/", infix("1.0", "+", "exp(-" + a[0] + ")"));
+      case Op::Exp:
+        // A computed argument is rounded already, which costs e^x as much as this product's rounding does.
+        if (dialect.id == DialectId::Cuda && kind == Kind::F32 && is_computed(e.arg(0))) return call("lm_exp_rounded_f32");
+        return call(float_function(dialect, e.op(), kind));
       default: return call(float_function(dialect, e.op(), kind));
     }
   }
