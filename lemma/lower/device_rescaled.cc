@@ -176,6 +176,7 @@ void make_weights(Rescaled& r) {
   copy.box = narrow.variables.ranges(r.weights.axes, r.scope.places);
   copy.from = local_access(r.scores, narrow.local_forms);
   copy.to = local_access(r.weights, narrow.local_forms);
+  copy.fill = scalar::constant(r.arena(), scalar::kind_of(r.context().program.buffers[size_t(r.weights.buffer)].type), 0);
   r.block.push_back(std::move(copy));
 }
 
