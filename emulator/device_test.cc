@@ -96,6 +96,7 @@ LM_KERNEL(everything, 128) (LM_GLOBAL(const float) b_x, LM_GLOBAL(float) b_y, LM
   lm_ldmatrix_x1_trans(a, m, LM_LANE * 8); lm_ldmatrix_x2_trans(a + 1, m, LM_LANE * 8); lm_ldmatrix_x4_trans(b, m, LM_LANE * 8);
   lm_mma_m16n8k16_f16(c, a, b); lm_mma_m16n8k8_tf32(c, a, b); lm_mma_m16n8k32_s8(n, a, b);
   LM_UNROLL for (int k = 0; k < 4; ++k) x += c[k] + n[k];
+  LM_UNROLL_4 for (int k = 0; k < s_N; ++k) x += k;
   lm_copy_async<16>(t, LM_TID * 4, b_x, i * 4); lm_copy_async<8>(t, LM_TID * 2, b_x, i * 2, 4); lm_copy_async<4>(t, LM_TID, b_x, i, 0);
   lm_copy_commit(); lm_copy_wait<0>(); lm_copy_wait<1>(); lm_copy_wait_all();
   if (LM_TID == 0) { lm_mbarrier_init(bars, 0, 1); lm_mbarrier_init(bars, 1, 1); }

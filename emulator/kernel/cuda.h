@@ -27,6 +27,7 @@
 #define LM_GRID_Z (lemma::emulator::current->blocks[2])
 #define LM_AT(n) lemma::emulator::at(n)
 #define LM_UNROLL
+#define LM_UNROLL_4
 #define LM_INFINITY __builtin_inff()
 
 // How the engine reaches a kernel; one such line follows the text for each.

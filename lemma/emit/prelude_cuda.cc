@@ -3,7 +3,7 @@
 namespace lemma::emit {
 
 std::string_view cuda_prelude() {
-  return R"cuda(//: LM_KERNEL LM_DEVICE LM_GLOBAL LM_POINTER LM_SHARED LM_SHARED_POOL LM_AT LM_UNROLL LM_INFINITY
+  return R"cuda(//: LM_KERNEL LM_DEVICE LM_GLOBAL LM_POINTER LM_SHARED LM_SHARED_POOL LM_AT LM_UNROLL LM_UNROLL_4 LM_INFINITY
 #define LM_KERNEL(name, max_threads) extern "C" __global__ void __launch_bounds__(max_threads) name
 #define LM_DEVICE __device__ __forceinline__
 #define LM_GLOBAL(T) T* __restrict__
@@ -12,6 +12,7 @@ std::string_view cuda_prelude() {
 #define LM_SHARED_POOL(name) extern __shared__ __align__(1024) unsigned char name[]
 #define LM_AT(n) ((void)0)
 #define LM_UNROLL _Pragma("unroll")
+#define LM_UNROLL_4 _Pragma("unroll 4")
 #define LM_INFINITY __int_as_float(0x7f800000)
 template <class T> using lm_pointer_ = T*;
 //: LM_TID LM_LANE LM_WARP LM_BLOCK_X LM_BLOCK_Y LM_BLOCK_Z LM_GRID_X LM_GRID_Y LM_GRID_Z

@@ -83,6 +83,65 @@ bool write_pairs(Text& text, const tile::Map& map, const std::shared_ptr<const R
   return true;
 }
 
+// Neighbouring registers that go to neighbouring places in memory, two at a time where both exist and the first place is
+// even. Only of what registers hold, since both values are made before it is known which exist. False if the map is more
+// than that; then nothing was written.
+bool write_memory_pairs(Text& text, const tile::Map& map, const std::shared_ptr<const Round>& round, const Scope& outer) {
+  if (map.stores.size() != 1 || map.points.empty() || map.where.uses(AtomKind::Data)) return false;
+  const Store& store = map.stores[0];
+  const scalar::DType type = text.buffer(store.to.buffer).type;
+  const auto& registers = round->points[layout::Axis::Register];
+  const size_t last = map.points.size() - 1;
+  bool pairs = text.held.at(store.to.buffer) == Held::Global && !text.atomic_buffers.count(store.to.buffer) && !store.combine && !store.otherwise.valid() &&
+               store.to.guard.is_always() && (scalar::bits(type) == 16 || scalar::bits(type) == 32) && !registers.empty();
+  for (size_t d = 0; pairs && d < map.points.size(); ++d) pairs = registers[0].step[d] == (d == last ? 1 : 0);
+  for (const Access& r : map.reads) pairs = pairs && text.held.at(r.buffer) == Held::Registers;
+  if (!pairs) return false;
+  // The first of two is even if everything else is.
+  Form at = text.offset(store.to.buffer, store.to.coords);
+  const auto along = at.split(map.points[last].var);
+  if (!along || !(along->coefficient == Form(1))) return false;
+  std::string all;
+  at = at.substitute_index(map.points[last].var, Form(0));
+  for (size_t d = 0; d < last; ++d) {
+    const auto split = at.split(map.points[d].var);
+    if (!split) return false;
+    all += text.form(split->coefficient, outer) + " | ";
+    at = at.substitute_index(map.points[d].var, Form(0));
+  }
+  const std::string even = text.fresh("p"), stored(storage_name(text.dialect, type)), q = text.fresh("q");
+  text.define("bool", even, "((" + all + text.form(at, outer) + ") & 1) == 0");
+  Scope scopes[2] = {outer, {}};
+  const int opened = open_round(text, round, scopes[0], true, 2);
+  scopes[1] = scopes[0];
+  next_register(text, scopes[1]);
+  const Expr value = scalar::import(store.value, text.arena);
+  std::string values[2], there[2];
+  for (int half = 0; half < 2; ++half) {
+    text.reads(map.reads, scopes[half], needed(map.reads, {&value, 1}, {}));
+    values[half] = text.fresh("x");
+    text.define(text.type(value.kind()), values[half], text.value(value, scopes[half]));
+    there[half] = text.fresh("p");
+    text.define("bool", there[half], map.where.is_always() ? "true" : text.condition(map.where, scopes[half]));
+  }
+  text.test(even + " && " + there[0] + " && " + there[1]);
+  text.out.line("lm_vec<" + stored + ", 2> " + q + ";");
+  for (int half = 0; half < 2; ++half) {
+    const std::string narrow = text.stored_value(store.to.buffer, values[half], value.kind());
+    text.out.line(q + "[" + std::to_string(half) + "] = " + (scalar::bits(type) < 32 ? convert(text.dialect, stored, narrow) : narrow) + ";");
+  }
+  text.out.line("lm_store(" + text.buffer_names.at(store.to.buffer) + ", " + text.place(store.to, scopes[0]) + ", " + q + ");");
+  text.out.otherwise();
+  for (int half = 0; half < 2; ++half) {
+    text.test(there[half]);
+    text.store(store.to, values[half], value.kind(), scopes[half]);
+    text.out.close();
+  }
+  text.out.close();
+  text.out.close(opened);
+  return true;
+}
+
 // Neighbouring elements of the last index 16 bytes at a time, where all begin at whole vectors; the text goes on with what is
 // done where they do not. False if nothing runs along it.
 bool write_vectors(Text& text, const tile::Map& map, const Scope& outer) {
@@ -115,6 +174,7 @@ bool write_vectors(Text& text, const tile::Map& map, const Scope& outer) {
   int opened = 1;
   const std::string by = text.fresh("n");
   if (others.empty()) {
+    text.out.line("LM_UNROLL_4");
     text.loop(p, tid, per, std::to_string(text.threads));
   } else {
     // Rows of at least a warp's vectors go to warps, or one after another to all; what a row needs once is then known
@@ -126,6 +186,7 @@ bool write_vectors(Text& text, const tile::Map& map, const Scope& outer) {
     text.define(text.index_type(), rows, by + " == 0 ? 1 : " + box.count);
     text.define(text.index_type(), row, by + " == 0 ? " + per + " * " + box.count + " : " + per);
     text.loop(q, by + " == 1 ? lm_warp : 0", rows, "(" + by + " == 1 ? " + warps + " : 1)");
+    text.out.line("LM_UNROLL_4");
     text.loop(p, first, row, step);
     const std::string outer = text.fresh("q");
     text.define(text.index_type(), outer, by + " == 0 ? " + p + " / " + per + " : " + q);
@@ -166,7 +227,7 @@ base::Result<void> write_map(Text& text, const tile::Map& map, Scope& outer, std
   const std::string why = round ? "" : hazard(text, map);
   if (!why.empty()) notes.push_back((map.comment.empty() ? "a map" : map.comment) + ": on one thread, as " + why);
   if (!map.comment.empty()) text.out.line("/* " + map.comment + " */");
-  if (round && write_pairs(text, map, round, outer)) return {};
+  if (round && (write_pairs(text, map, round, outer) || write_memory_pairs(text, map, round, outer))) return {};
   if (!round && why.empty() && text.synchronised && write_vectors(text, map, outer)) {
     write_points(text, map, round, why, outer);
     text.out.close();

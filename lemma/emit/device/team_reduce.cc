@@ -16,6 +16,8 @@ using view::Form;
 
 namespace {
 
+constexpr int kTogether = 4;
+
 bool can_shuffle(Kind kind) { return kind == Kind::F32 || kind == Kind::I32 || kind == Kind::U32 || kind == Kind::F64; }
 
 class TeamReduction {
@@ -152,19 +154,33 @@ class TeamReduction {
     const std::string n = text_.fresh("n"), whole = text_.fresh("n"), width = std::to_string(vectors_->width());
     text_.define(text_.index_type(), n, text_.form(r_.reduces.back().extent, scope));
     text_.define(text_.index_type(), whole, "(" + vectors_->aligned(scope, {}) + " ? " + n + " - " + n + " % " + width + " : 0)");
+    // Four vectors are asked for before the first is folded, while there are four.
     const std::string e = text_.fresh("v"), first = convert(text_.dialect, text_.index_type(), lane);
-    text_.loop(e, first + " * " + width, whole, std::to_string(int64_t(lanes) * vectors_->width()));
-    scope.vars[along] = e;
-    vectors_->load(scope);
-    const std::string u = text_.fresh("u"), v = text_.fresh("v");
-    text_.out.line("LM_UNROLL");
-    text_.out.open("for (int " + u + " = 0; " + u + " < " + width + "; ++" + u + ")");
-    Scope inside = scope;
-    text_.define(text_.index_type(), v, e + " + " + u);
-    inside.vars[along] = v;
-    vectors_->element(inside, u);
-    element(inside, state);
-    text_.out.close(2);
+    const int64_t stride = int64_t(lanes) * vectors_->width();
+    text_.declare(text_.index_type(), e, first + " * " + width);
+    for (const int together : {kTogether, 1}) {
+      text_.out.open("for (; " + e + " + " + std::to_string((together - 1) * stride) + " < " + whole + "; " + e + " += " + std::to_string(together * stride) + ")");
+      Scope at = scope;
+      std::vector<std::string> begins;
+      for (int i = 0; i < together; ++i) {
+        begins.push_back(text_.fresh("v"));
+        text_.define(text_.index_type(), begins.back(), e + " + " + std::to_string(i * stride));
+        at.vars[along] = begins.back();
+        vectors_->load(at, i);
+      }
+      for (int i = 0; i < together; ++i) {
+        const std::string u = text_.fresh("u"), v = text_.fresh("v");
+        text_.out.line("LM_UNROLL");
+        text_.out.open("for (int " + u + " = 0; " + u + " < " + width + "; ++" + u + ")");
+        Scope inside = scope;
+        text_.define(text_.index_type(), v, begins[size_t(i)] + " + " + u);
+        inside.vars[along] = v;
+        vectors_->element(inside, u, i);
+        element(inside, state);
+        text_.out.close();
+      }
+      text_.out.close();
+    }
     const std::string rest = text_.fresh("v");
     text_.loop(rest, whole + " + " + first, n, std::to_string(lanes));
     Scope single = outer;

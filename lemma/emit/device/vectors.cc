@@ -67,15 +67,15 @@ std::string Vectors::aligned(const Scope& scope, const std::vector<tile::Var>& o
 
 std::string Vectors::type(const Run& run) const { return std::string(storage_name(text_.dialect, text_.buffer(run.access->buffer).type)); }
 
-void Vectors::load(const Scope& scope) {
+void Vectors::load(const Scope& scope, int number) {
   for (const Run& run : reads_) {
-    text_.out.line("const lm_vec<" + type(run) + ", " + std::to_string(width_) + "> " + run.name + " = lm_load<" + std::to_string(width_) + ">(" +
+    text_.out.line("const lm_vec<" + type(run) + ", " + std::to_string(width_) + "> " + run.name + "_" + std::to_string(number) + " = lm_load<" + std::to_string(width_) + ">(" +
                    text_.buffer_names.at(run.access->buffer) + ", " + text_.form(text_.offset(run.access->buffer, run.access->coords), scope) + ");");
   }
 }
 
-void Vectors::element(Scope& scope, const std::string& u) const {
-  for (const Run& run : reads_) text_.made_read(scope, run.number, run.access->buffer, run.name + "[" + u + "]");
+void Vectors::element(Scope& scope, const std::string& u, int number) const {
+  for (const Run& run : reads_) text_.made_read(scope, run.number, run.access->buffer, run.name + "_" + std::to_string(number) + "[" + u + "]");
 }
 
 void Vectors::begin_stores() {

@@ -20,10 +20,10 @@ class Vectors {
   // A test, the same for all threads where `others` are the indices that differ between them: every run begins at a whole
   // vector whatever the others are.
   std::string aligned(const Scope& scope, const std::vector<tile::Var>& others) const;
-  // Loads the vectors that begin at the index' value in the scope.
-  void load(const Scope& scope);
+  // Loads the vectors that begin at the index' value in the scope. Several may be under way, each with a number.
+  void load(const Scope& scope, int number = 0);
   // Makes the reads of element `u` of them.
-  void element(Scope& scope, const std::string& u) const;
+  void element(Scope& scope, const std::string& u, int number = 0) const;
   // Declares what the stores write, sets an element of it, and writes it.
   void begin_stores();
   void set(size_t store, const std::string& u, const std::string& value, scalar::Kind kind);

@@ -55,6 +55,7 @@ class Pipeliner {
       ring.extents.insert(ring.extents.begin(), Form(versions_));
       ring.hints.ring = true;
     }
+    early_tiles(kernel_.body);
     kernel_.body = edit(std::move(kernel_.body), [this](Stmt stmt) {
       auto* loop = std::get_if<For>(&stmt);
       if (!loop || loop->kind != LoopKind::Pipelined) return Block{std::move(stmt)};
@@ -99,6 +100,36 @@ class Pipeliner {
       notes_.push_back("the kernel '" + kernel_.name + "': a pipelined loop has " + std::to_string(versions_) + " versions, not " +
                        std::to_string(asked) + ", as more than " + std::to_string(shared_) + " bytes would be shared");
     }
+  }
+
+  // Tiles that are copied once before a pipelined loop, and touched in it alone, arrive with its first turn.
+  void early_tiles(Block& block) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      for (Block* inner : bodies(block[i])) early_tiles(*inner);
+      auto* copy = std::get_if<Copy>(&block[i]);
+      if (!copy || program_.buffers[size_t(copy->to.buffer)].space != Space::Shared || written_.count(copy->from.buffer)) continue;
+      const int b = copy->to.buffer;
+      for (size_t j = i + 1; j < block.size(); ++j) {
+        const auto* loop = std::get_if<For>(&block[j]);
+        if (!loop || !is_rewritten(*loop)) {
+          if (uses({block[j]}, b)) break;
+          continue;
+        }
+        // Two uses: this copy, and what the loop does.
+        copy->async = uses(kernel_.body, b) == 1 + uses(loop->body, b);
+        break;
+      }
+    }
+  }
+
+  // Whether `rewrite` makes a ring loop of it.
+  bool is_rewritten(const For& loop) const {
+    if (loop.kind != LoopKind::Pipelined) return false;
+    const std::vector<bool> can = ahead(loop);
+    for (size_t i = 0; i < can.size(); ++i) {
+      if (can[i] && rings_.count(std::get<Copy>(loop.body[i]).to.buffer)) return true;
+    }
+    return false;
   }
 
   // Which statements of the body can be made turns ahead, as far as the loop itself goes.
@@ -261,7 +292,9 @@ class Pipeliner {
     loop.step = 1;
     loop.body = std::move(body);
     out.push_back(std::move(loop));
-    out.push_back(Barrier{});  // the ring may be filled anew
+    // The ring and tiles that came with its first turn may be filled anew, also if there was no turn.
+    out.push_back(Wait{0});
+    out.push_back(Barrier{});
     return out;
   }
 
