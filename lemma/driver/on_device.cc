@@ -55,6 +55,7 @@ tile::Target device_target(const emit::device::DeviceOptions& options) {
   out.shared_bytes = std::max<int64_t>(8 << 10, options.shared_bytes - emit::device::reserved_shared_bytes);
   if (options.dialect == DialectId::Cuda) {
     out.matrix_units = options.matrix_units;
+    out.warps = true;
     out.tile_rows = out.tile_columns = 128;
     out.tile_depth = 64;
     out.stream_rows = 128;

@@ -170,7 +170,7 @@ base::Result<void> lower_rows(Context& context, const schedule::Group& group) {
     // The threads of a workgroup share a row, or have a point each where neighbours lie side by side.
     if (context.target.device && group.tiles.rows == 0) {
       if (i + 1 == grid.size() && (along || !inner)) tiles[size_t(l)] = Form(inner ? kMinimumRun : 8 * kMinimumRun);
-      else if (i + 1 == grid.size() && inner) tiles[size_t(l)] = warp_rows(context, group);
+      else if (i + 1 == grid.size() && inner && context.target.warps) tiles[size_t(l)] = warp_rows(context, group);
       continue;
     }
     size = size_min(context, extent, size);
@@ -181,7 +181,7 @@ base::Result<void> lower_rows(Context& context, const schedule::Group& group) {
     scope.places[size_t(l)] = tile_grid_loop(context, kernel, group.loops[size_t(l)], tiles[size_t(l)]);
     if (context.target.device && !tiles[size_t(l)].is_constant()) scope.places[size_t(l)].capacity = Form(kWarps);
   }
-  if (context.target.device && inner) kernel.hints.threads = int(kWarps) * 32;
+  if (context.target.warps && inner) kernel.hints.threads = int(kWarps) * 32;
   scope.block = &kernel.body;
   for (const schedule::Member& m : group.members) {
     kernel.comment += (kernel.comment.empty() ? "rows: " : ", ") + tensor::name(context.graph, {m.node, 0});

@@ -21,6 +21,7 @@ struct Target {
   // Of devices. Tiles are powers of two, as they have constant extents; a schedule's own tiles override them.
   int64_t shared_bytes = 32 << 10;    // of a workgroup's memory, for the tiles that products read
   int max_buffers = 0;                // a kernel may bind; 0: no limit is known
+  bool warps = false;                 // 32 threads of a block fold a row together, so a block may have several short rows
   bool matrix_units = false;          // multiply bf16, f16 and i8 as they are stored; operands of other types get half the tile
   int tile_rows = 32, tile_columns = 32, tile_depth = 16;  // of a product
   int stream_rows = 32, stream_columns = 32;               // of a streamed product: its rows and a turn of its stream
