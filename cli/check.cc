@@ -3,6 +3,7 @@
 // fresh, printed seed unless given.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -248,6 +249,18 @@ void print(const LawTest& t) {
   }
 }
 
+// What the worst element may differ by; the rule behind it is in driver/compare.h.
+double allowed(const Verdict& v) {
+  const driver::Tolerance& t = v.tolerance;
+  const driver::Comparison& c = v.comparison;
+  return t.absolute * std::max(1.0, c.largest) + t.relative * (c.where ? std::fabs(c.expected) : 0) + t.least;
+}
+
+std::string describe_allowed(const Verdict& v) {
+  const std::string rule = driver::describe(v.tolerance);
+  return v.tolerance.absolute > 0 ? number(allowed(v), 2) + " (" + rule + ")" : rule;
+}
+
 void print(const Verdict& v) {
   const driver::Comparison& c = v.comparison;
   const std::string what = v.output + " " + runtime::describe(v.array);
@@ -255,7 +268,7 @@ void print(const Verdict& v) {
   if (v.ok()) {
     std::printf("ok    %s: %s, worst error %s", what.c_str(), how.c_str(), number(c.worst, 3).c_str());
     if (c.where && c.worst > 0) std::printf(" at %s", driver::print_index(v.array.extents, *c.where).c_str());
-    std::printf(", allowed %s\n", driver::describe(v.tolerance).c_str());
+    std::printf(", allowed %s\n", describe_allowed(v).c_str());
     if (v.simple) std::printf("      every element against plain loops: worst difference %s\n", number(v.simple->worst, 3).c_str());
     return;
   }
@@ -277,14 +290,14 @@ void print(const Verdict& v) {
   if (v.unwritten) {
     std::printf("; %s depends on what the memory held before", driver::print_index(v.array.extents, *v.unwritten).c_str());
   }
-  std::printf("; allowed %s\n", driver::describe(v.tolerance).c_str());
+  std::printf("; allowed %s\n", describe_allowed(v).c_str());
 }
 
 json to_json(const Verdict& v) {
   const driver::Comparison& c = v.comparison;
   json out = {{"output", v.output},   {"ok", v.ok()},           {"whole", v.whole},
               {"compared", c.compared}, {"different", c.different}, {"worst_error", c.worst},
-              {"tolerance", driver::describe(v.tolerance)}};
+              {"allowed", allowed(v)},  {"tolerance", driver::describe(v.tolerance)}};
   out["extents"] = v.array.extents;
   out["type"] = std::string(scalar::name(v.array.type));
   if (c.where) {
