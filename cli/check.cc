@@ -165,11 +165,12 @@ Result<runtime::DeviceInfo> find_device(const Context& context, const std::strin
   return base::invalid("there is no device '" + name + "'", {}, there.empty() ? "see lemma devices" : "there are " + there);
 }
 
-// The same on a device: run from poisoned outputs, twice.
-Result<std::vector<Verdict>> run_on_device(const Context& context, const Options& options, const Source& source) {
+// The same on a device (`seeded`: inputs were made, so what failed may depend on the seed): run from poisoned outputs, twice.
+Result<std::vector<Verdict>> run_on_device(const Context& context, const Options& options, const Source& source, bool& seeded) {
   const tensor::Graph& graph = source.graph;
   LEMMA_TRY(const runtime::DeviceInfo info, find_device(context, options.device));
   LEMMA_TRY(const driver::Arguments given, gather_arguments(graph, options.data));
+  seeded = true;
   LEMMA_TRY(const driver::Arguments arguments, driver::contiguous_inputs(given));
   LEMMA_TRY(const driver::OnDevice program, program_for_device(context, source, options.program, driver::device_options(info)));
   for (const std::string& note : program.text.notes) notice(context, note);
@@ -191,10 +192,11 @@ Result<std::vector<Verdict>> run_on_device(const Context& context, const Options
   return verdicts;
 }
 
-Result<std::vector<Verdict>> run_and_compare(const Context& context, const Options& options, const Source& source) {
+Result<std::vector<Verdict>> run_and_compare(const Context& context, const Options& options, const Source& source, bool& seeded) {
   const tensor::Graph& graph = source.graph;
-  if (!options.device.empty()) return run_on_device(context, options, source);
+  if (!options.device.empty()) return run_on_device(context, options, source, seeded);
   LEMMA_TRY(const driver::Arguments arguments, gather_arguments(graph, options.data));
+  seeded = true;
   LEMMA_TRY(const driver::Compiled compiled, compile_program(context, source, options.program));
   LEMMA_TRY(const Kernels kernels, load_kernels(context, compiled, options.program));
   LEMMA_TRY(driver::Call call, driver::prepare(compiled, arguments));
@@ -315,9 +317,10 @@ int check(const Context& context, const Options& given) {
   if (!options.data.seed) options.data.seed = std::random_device{}();
   const auto source = load_program(context, options.program);
   if (!source) return fail(context, source.error());
-  const auto verdicts = run_and_compare(context, options, *source);
+  bool seeded = false;
+  const auto verdicts = run_and_compare(context, options, *source, seeded);
   if (!verdicts) {
-    if (!context.json) notice(context, "the seed was " + std::to_string(*options.data.seed));
+    if (seeded && !context.json) notice(context, "the seed was " + std::to_string(*options.data.seed));
     return fail(context, verdicts.error());
   }
   const bool ok = std::all_of(verdicts->begin(), verdicts->end(), [](const Verdict& v) { return v.ok(); });

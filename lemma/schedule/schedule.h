@@ -74,6 +74,7 @@ Schedule simple(const tensor::Graph& graph);
 base::Result<Group> make_group(const tensor::Graph& graph, std::vector<tensor::Tensor> nodes);
 
 std::string print(const Schedule& schedule, const tensor::Graph& graph);
-base::Result<Schedule> parse(const std::string& text, const tensor::Graph& graph);
+// `file` is named by what is said of the text.
+base::Result<Schedule> parse(const std::string& text, const tensor::Graph& graph, const std::string& file = "schedule");
 
 }  // namespace lemma::schedule
