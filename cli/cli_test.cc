@@ -296,6 +296,12 @@ TEST(Cli, BuildsWhatCompilesAlone) {
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(runtime::float_at(y, i), 2 * runtime::float_at(x, i));
 }
 
+TEST(Cli, ExplainsWhyAScanKeepsOneThread) {
+  const Workplace w;
+  w.write("sums.lemma", "dim T, C\ninput x[T, C]\ny[t, c] = scan sum(t) x[t, c]\noutput y\n");
+  EXPECT_NE(w.run("show sums.lemma --explain").out.find("declined schedule at y: not split along t: threads share its points"), std::string::npos);
+}
+
 TEST(Cli, BenchesEveryThreadCount) {
   const Workplace w;
   const Result r = w.run("--json bench matmul.lemma --size M=64 --size N=64 --size K=64 --threads 1,2 --repetitions 3");

@@ -1,9 +1,10 @@
-// Scans. States that are single values stay in variables. Three forms: with a point variable across lanes, a few vectors of
-// points walking along the scan together, so that memory which lies along the points is read and written side by side; with
-// that variable innermost and the states in their buffers, for kinds too wide for lanes; and a point at a time. The points of
-// a scan do not meet, so the forms give the same values.
+// Scans whose states are single values. Where memory lies along the points, it is read and written side by side: a few
+// vectors of points walk along the scan together with their states in registers; more points, and kinds too wide for lanes,
+// take a step all together, row after row, with the states in their buffers. Else a point at a time. The points of a scan
+// do not meet, so the forms give the same values.
 
 #include <algorithm>
+#include <functional>
 
 #include "lemma/emit/general_fold.h"
 #include "lemma/emit/states.h"
@@ -145,28 +146,83 @@ int vectors_at_once(const Unit& unit, const Task& task) {
   return most >= 8 ? 8 : most >= 4 ? 4 : 2;
 }
 
-void point_lanes(Unit& unit, const Task& task, const Range& lanes) {
-  note_range(unit, lanes);
+// Vectors of lanes to the end, the last one short: `inside` writes one, of `count` lanes (empty: all).
+void each_vector(Unit& unit, const Range& lanes, const std::function<void(const std::string&)>& inside) {
   const std::string& v = unit.var_name(lanes.var);
   const std::string extent = unit.form_text(lanes.extent, {});
   const auto n = lanes.extent.constant();
-  unit.out.open("");
+  unit.out.open("for (; " + v + " + LM_LANES <= " + extent + "; " + v + " += LM_LANES)");
+  inside("");
+  unit.out.close();
+  if (n && *n % unit.lanes() == 0) return;
+  unit.out.open("if (" + v + " < " + extent + ")");
+  const std::string count = unit.fresh("n");
+  unit.out.line("const int64_t " + count + " = " + extent + " - " + v + ";");
+  inside(count);
+  unit.out.close();
+}
+
+// As many points as registers hold: the states stay there all along.
+void lanes_in_registers(Unit& unit, const Task& task, const Range& lanes, int most) {
+  const std::string& v = unit.var_name(lanes.var);
+  const std::string extent = unit.form_text(lanes.extent, {});
   unit.out.line("int64_t " + v + " = 0;");
-  for (int groups = vectors_at_once(unit, task); groups > 0; groups /= 2) {
-    if (n && *n < groups * unit.lanes()) continue;
+  for (int groups = most; groups > 1; groups /= 2) {
     const std::string stride = std::to_string(groups) + " * LM_LANES";
     unit.out.open("for (; " + v + " + " + stride + " <= " + extent + "; " + v + " += " + stride + ")");
     lane_group(unit, task, lanes, groups, "");
     unit.out.close();
   }
-  if (!n || *n % unit.lanes() != 0) {
-    unit.out.open("if (" + v + " < " + extent + ")");
-    const std::string count = unit.fresh("n");
-    unit.out.line("const int64_t " + count + " = " + extent + " - " + v + ";");
-    lane_group(unit, task, lanes, 1, count);
+  each_vector(unit, lanes, [&](const std::string& count) { lane_group(unit, task, lanes, 1, count); });
+}
+
+// More points than that: a step of all of them, row after row of memory, with the states in their buffers.
+void lanes_in_rows(Unit& unit, const Task& task, const Range& lanes) {
+  const std::string start = "int64_t " + unit.var_name(lanes.var) + " = 0;";
+  Frame row;
+  row.lane_var = lanes.var;
+  if (!task.scan.accumulate) {
+    unit.out.open("");
+    unit.out.line(start);
+    each_vector(unit, lanes, [&](const std::string& count) {
+      Frame frame = row;
+      store_states(unit, frame, task, declare_states(unit, task, true, "s"), {"", count});
+    });
     unit.out.close();
   }
+  open_scan(unit, task.scan);
+  LaneBody body(unit, row, task.body, unit.form_text(lanes.extent, row), false);
+  body.row();
+  unit.out.line(start);
+  each_vector(unit, lanes, [&](const std::string& count) {
+    Frame frame = row;
+    const States states = declare_states(unit, task, true, "s");
+    load_lane_states(unit, frame, task, states, count);
+    if (task.scan.exclusive) store_values(unit, frame, task, states, count);
+    unit.out.open("");
+    body.lanes({}, count, [&](Frame& inner, const LaneMask& mask) { step(unit, inner, task, states, mask.mask); });
+    unit.out.close();
+    if (!task.scan.exclusive) store_values(unit, frame, task, states, count);
+    store_states(unit, frame, task, states, {"", count});
+  });
   unit.out.close();
+}
+
+void point_lanes(Unit& unit, const Task& task, const Range& lanes) {
+  note_range(unit, lanes);
+  const int most = vectors_at_once(unit, task);
+  const auto n = lanes.extent.constant();
+  const bool few = n && *n <= most * unit.lanes(), many = n && !few;
+  if (!many) {
+    unit.out.open(few ? "" : "if (" + unit.form_text(lanes.extent, {}) + " <= " + std::to_string(most) + " * LM_LANES)");
+    lanes_in_registers(unit, task, lanes, most);
+    unit.out.close();
+  }
+  if (!few) {
+    unit.out.open(many ? "" : "else");
+    lanes_in_rows(unit, task, lanes);
+    unit.out.close();
+  }
 }
 
 // One step of one point.

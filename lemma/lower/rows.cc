@@ -18,7 +18,7 @@ using tensor::Comprehension;
 
 constexpr int64_t kBudget = 16384;     // elements a block works on
 constexpr int64_t kMinimumRun = 256;   // of the loop along which memory runs
-constexpr int64_t kShortestRun = 16;   // where threads would have nothing to do otherwise: a line of memory
+constexpr int64_t kScanRun = 2048;     // of a scan's points, whose states stay in the nearest cache while rows stream by
 
 Expr constant_of(Context& context, int64_t v) { return context.constant(v); }
 
@@ -61,8 +61,8 @@ bool has_scan(const Context& context, const schedule::Group& group) {
   });
 }
 
-// The least run of the last grid loop. A scan cannot be split along itself, so its points are shared out among the
-// threads that the other grid loops leave idle.
+// The least run of the last grid loop. A scan cannot be split along itself, so its points are shared out among the threads
+// that the other grid loops leave idle; threads that alternate in runs shorter than kMinimumRun hinder one another.
 Expr minimum_run(Context& context, const schedule::Group& group, const std::vector<int>& grid) {
   if (!has_scan(context, group)) return context.constant(kMinimumRun);
   Expr wanted = context.expr(context.threads());
@@ -71,8 +71,8 @@ Expr minimum_run(Context& context, const schedule::Group& group, const std::vect
     wanted = size_ceil_div(context, wanted, size_max(context, context.constant(1), extent));
   }
   const Expr points = context.expr(group.loops[size_t(grid.back())].extent);
-  const Expr share = size_round_up(context, size_ceil_div(context, points, size_max(context, context.constant(1), wanted)), kShortestRun);
-  return size_min(context, size_max(context, context.constant(kShortestRun), share), context.constant(kMinimumRun));
+  const Expr share = size_round_up(context, size_ceil_div(context, points, size_max(context, context.constant(1), wanted)), 16);
+  return size_min(context, size_max(context, context.constant(kMinimumRun), share), context.constant(kScanRun));
 }
 
 }  // namespace
