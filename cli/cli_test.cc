@@ -238,16 +238,16 @@ TEST(Cli, SaysWhereAScheduleIsWrong) {
   const Workplace w;
   const auto said = [&](const std::string& text) {
     w.write("s.txt", text);
-    return w.run("check matmul.lemma --schedule s.txt --size M=9 --size N=9 --size K=9 --random 1").err;
+    return w.run("--quiet check matmul.lemma --schedule s.txt --size M=9 --size N=9 --size K=9 --random 1").err;
   };
   EXPECT_EQ(said("schedule {\n  kernel d\n}\n"),
-            "lemma: the seed was 1\ns.txt:2:10: error: no node is called `d`\n    kernel d\n           ^\n"
+            "s.txt:2:10: error: no node is called `d`\n    kernel d\n           ^\n"
             "  help: `lemma show --level derived` lists the nodes a schedule may name\n");
   EXPECT_EQ(said("schedule {\n}\n"),
-            "lemma: the seed was 1\ns.txt:1:1: error: the schedule does not name `c`\n  schedule {\n  ^^^^^^^^\n"
+            "s.txt:1:1: error: the schedule does not name `c`\n  schedule {\n  ^^^^^^^^\n"
             "  help: each node that computes stands in one kernel; `lemma show --level schedule` prints the default\n");
   EXPECT_EQ(said("schedule {\n  kernel c tile rows=99999\n}\n"),
-            "lemma: the seed was 1\ns.txt:2:22: error: the tile rows of c is `99999`, expected a size from 1 to 16384\n"
+            "s.txt:2:22: error: the tile rows of c is `99999`, expected a size from 1 to 16384\n"
             "    kernel c tile rows=99999\n                       ^^^^^\n"
             "  help: a block keeps a tile near; leave it out for the target's default\n");
   EXPECT_EQ(said("schedule {\n  kernel c tile rows=16384 columns=16384 depth=16384\n}\n"), "");
