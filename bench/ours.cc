@@ -89,6 +89,13 @@ const std::vector<Work>& works() {
        "output y\n",
        {{"N", "rows"}, {"M", "width"}},
        {{"x", 1}}},
+      {"cumsum",
+       "dim N, M\n"
+       "input x[N, M]\n"
+       "y[i, j] = cumsum(i) x[i, j]\n"
+       "output y\n",
+       {{"N", "rows"}, {"M", "width"}},
+       {{"x", 1}}},
       {"conv",
        "dim B, H, C, O\n"
        "input x[B, H, H, C], w[3, 3, C, O] : TYPE\n"

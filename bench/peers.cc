@@ -6,6 +6,7 @@
 //     attention    softmax(q kᵀ/√d) v over h heads, causal or not  openblas, onednn    (by blocks of query rows)
 //     softmax, layer_norm, rms_norm   over rows × width            onednn / openblas
 //     copy         the bytes of rows × width, once                 memcpy
+//     cumsum       down the rows of rows × width                   loop
 //     conv         3×3, pad 1, stride 1, n × hw × hw × c -> c      onednn_nhwc, onednn_blocked
 //     neighbours   the 5 nearest of r references, for q queries    openblas
 #include <cblas.h>
@@ -357,6 +358,21 @@ Job copy_memcpy(const Request& request) {
           [=] { return as_f32(y, count, false); }, ""};
 }
 
+// Running sums down the rows, as one writes them; one thread, since rows depend on one another.
+Job cumsum_loop(const Request& request) {
+  const int64_t rows = request.size("rows"), width = request.size("width");
+  const Buffer x = random_values(1, rows * width, false), y(size_t(rows * width) * 4);
+  return {[=] {
+            const float* from = x.f32();
+            float* to = y.f32();
+            for (int64_t j = 0; j < width; ++j) to[j] = from[j];
+            for (int64_t i = 1; i < rows; ++i) {
+              for (int64_t j = 0; j < width; ++j) to[i * width + j] = to[(i - 1) * width + j] + from[i * width + j];
+            }
+          },
+          [=] { return as_f32(y, rows * width, false); }, ""};
+}
+
 // ---- convolution
 
 Job conv_onednn(const Request& request, bool blocked) {
@@ -463,6 +479,7 @@ Job make(const Request& request) {
   if (name == "layer_norm onednn") return layer_norm_onednn(request);
   if (name == "rms_norm openblas") return rms_norm_openblas(request);
   if (name == "copy memcpy") return copy_memcpy(request);
+  if (name == "cumsum loop") return cumsum_loop(request);
   if (name == "conv onednn_nhwc") return conv_onednn(request, false);
   if (name == "conv onednn_blocked") return conv_onednn(request, true);
   if (name == "neighbours openblas") return neighbours_openblas(request);

@@ -86,6 +86,8 @@ def rows():
         table.append(row("softmax", "onednn torch", "GB/s", row_bytes, rows=rows_, width=width))
         table.append(row("layer_norm", "onednn torch", "GB/s", row_bytes, rows=rows_, width=width))
         table.append(row("rms_norm", "openblas torch", "GB/s", row_bytes, rows=rows_, width=width))
+    for rows_, width in [(65536, 64), (4096, 4096)]:
+        table.append(row("cumsum", "loop numpy", "GB/s", row_bytes, rows=rows_, width=width))
     for c, hw, batch in [(64, 56, 1), (128, 28, 1), (256, 14, 1), (512, 7, 1), (64, 56, 8)]:
         table.append(row("conv", "onednn_nhwc onednn_blocked torch", "GFLOP/s", conv_flops, c=c, hw=hw, batch=batch))
     table.append(row("neighbours", "openblas numpy torch", "GFLOP/s", neighbour_flops, r=60000, q=1000))

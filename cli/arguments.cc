@@ -151,13 +151,20 @@ void add_data_options(CLI::App& app, DataOptions& options) {
   app.add_option("--threads", options.threads, "how many threads; 0 is one per core")->check(CLI::Range(0, 1024));
 }
 
+std::string program_name(const ProgramOptions& options) {
+  const std::string stem = std::filesystem::path(options.program).stem().string();
+  return options.program == "-" || stem.empty() ? "kernel" : stem;
+}
+
 Result<driver::CompileOptions> compile_options(const ProgramOptions& options) {
   driver::CompileOptions out;
   LEMMA_TRY(out.target, runtime::named_target(options.target));
   out.allow = options.strict ? rewrite::Claim::Real : options.loose ? rewrite::Claim::Loose : rewrite::Claim::Finite;
   out.derive = !options.naive;
+  out.name = program_name(options);
   if (!options.schedule.empty()) {
     LEMMA_TRY(out.schedule, read_text(options.schedule));
+    out.schedule_file = options.schedule;
   }
   return out;
 }
@@ -173,15 +180,17 @@ Result<driver::Arguments> gather_arguments(const Graph& graph, const DataOptions
   driver::Arguments out;
   LEMMA_TRY(out.sizes, parse_sizes(options.sizes));
   LEMMA_TRY(out.inputs, read_inputs(graph, options));
+  for (const Input* input : inputs_of(graph)) {
+    if (options.seed || std::any_of(out.inputs.begin(), out.inputs.end(), [&](const Named& n) { return n.name == input->name; })) continue;
+    return base::invalid("input '" + input->name + "' is not given", input->span,
+                         "give it with --in " + input->name + "=file.npy, or --random 1 for random values, whose sizes are what "
+                         "--size N=128 or a `dim N like 128` says");
+  }
   LEMMA_TRY(const std::vector<tensor::Binding> sizes, driver::infer_sizes(graph, out, options.seed.has_value()));
   for (const Input* input : inputs_of(graph)) {
     const bool given = std::any_of(out.inputs.begin(), out.inputs.end(),
                                    [&](const Named& named) { return named.name == input->name; });
     if (given) continue;
-    if (!options.seed) {
-      return base::invalid("input '" + input->name + "' is not given", input->span,
-                           "give it with --in " + input->name + "=file.npy, or --random 1 for random values");
-    }
     LEMMA_TRY(Array array, random_input(*input, sizes, *options.seed));
     out.inputs.push_back({input->name, std::move(array)});
   }

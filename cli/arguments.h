@@ -34,6 +34,8 @@ struct DataOptions {
 void add_program_options(CLI::App& app, ProgramOptions& options);
 void add_data_options(CLI::App& app, DataOptions& options);
 
+// The file's name without its ending; what emitted text calls the program.
+std::string program_name(const ProgramOptions& options);
 base::Result<driver::CompileOptions> compile_options(const ProgramOptions& options);
 int thread_count(const DataOptions& options);
 

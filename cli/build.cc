@@ -46,11 +46,6 @@ Result<std::vector<runtime::Named>> make_vectors(const Context& context, const S
   return all;
 }
 
-std::string default_name(const ProgramOptions& options) {
-  const std::string stem = std::filesystem::path(options.program).stem().string();
-  return options.program == "-" || stem.empty() ? "kernel" : stem;
-}
-
 Result<std::vector<std::string>> write_all(const Context& context, const Options& options, const Source& source) {
   LEMMA_TRY(const driver::Compiled compiled, compile_program(context, source, options.program));
   LEMMA_TRY(const driver::CompileOptions compile, compile_options(options.program));
@@ -58,7 +53,7 @@ Result<std::vector<std::string>> write_all(const Context& context, const Options
   how.target = compile.target;
   how.openmp = !options.program.no_openmp;
   emit::LibraryOptions naming;
-  naming.name = options.name.empty() ? default_name(options.program) : options.name;
+  naming.name = options.name.empty() ? program_name(options.program) : options.name;
   LEMMA_TRY(const emit::Library library, emit::emit_library(compiled.program, how, naming));
   std::vector<runtime::Named> vectors;
   if (!options.no_vectors) {

@@ -3,6 +3,7 @@
 // fresh, printed seed unless given.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -163,11 +164,12 @@ Result<void> compare_with_simple_kernels(const Context& context, const Options& 
   return {};
 }
 
-// The same on a device: run from poisoned outputs, twice.
-Result<std::vector<Verdict>> run_on_device(const Context& context, const Options& options, const Source& source) {
+// The same on a device (`seeded`: inputs were made, so what failed may depend on the seed): run from poisoned outputs, twice.
+Result<std::vector<Verdict>> run_on_device(const Context& context, const Options& options, const Source& source, bool& seeded) {
   const tensor::Graph& graph = source.graph;
   LEMMA_TRY(const runtime::DeviceInfo info, find_device(context, options.device));
   LEMMA_TRY(const driver::Arguments given, gather_arguments(graph, options.data));
+  seeded = true;
   LEMMA_TRY(const driver::Arguments arguments, driver::contiguous_inputs(given));
   LEMMA_TRY(const driver::OnDevice program, program_for_device(context, source, options.program, driver::device_options(info)));
   for (const std::string& note : program.text.notes) notice(context, note);
@@ -191,8 +193,9 @@ Result<std::vector<Verdict>> run_on_device(const Context& context, const Options
 
 // The text of CUDA or Metal run on the processor, thread by thread, where races, deadlocks and reads of what nobody wrote
 // are found.
-Result<std::vector<Verdict>> run_emulated(const Context& context, const Options& options, const Source& source) {
+Result<std::vector<Verdict>> run_emulated(const Context& context, const Options& options, const Source& source, bool& seeded) {
   LEMMA_TRY(const driver::Arguments given, gather_arguments(source.graph, options.data));
+  seeded = true;
   LEMMA_TRY(const driver::Arguments arguments, driver::contiguous_inputs(given));
   const emit::device::Dialect* dialect = emit::device::find_dialect(options.emulate);
   if (!dialect || (dialect->id != emit::device::DialectId::Cuda && dialect->id != emit::device::DialectId::Metal)) {
@@ -213,11 +216,12 @@ Result<std::vector<Verdict>> run_emulated(const Context& context, const Options&
   return compare_all(context, options, source, arguments, program.program().compiled.program, call.outputs);
 }
 
-Result<std::vector<Verdict>> run_and_compare(const Context& context, const Options& options, const Source& source) {
+Result<std::vector<Verdict>> run_and_compare(const Context& context, const Options& options, const Source& source, bool& seeded) {
   const tensor::Graph& graph = source.graph;
-  if (!options.emulate.empty()) return run_emulated(context, options, source);
-  if (!options.device.empty()) return run_on_device(context, options, source);
+  if (!options.emulate.empty()) return run_emulated(context, options, source, seeded);
+  if (!options.device.empty()) return run_on_device(context, options, source, seeded);
   LEMMA_TRY(const driver::Arguments arguments, gather_arguments(graph, options.data));
+  seeded = true;
   LEMMA_TRY(const driver::Compiled compiled, compile_program(context, source, options.program));
   LEMMA_TRY(const Kernels kernels, load_kernels(context, compiled, options.program));
   LEMMA_TRY(driver::Call call, driver::prepare(compiled, arguments));
@@ -272,6 +276,18 @@ void print(const LawTest& t) {
   }
 }
 
+// What the worst element may differ by; the rule behind it is in driver/compare.h.
+double allowed(const Verdict& v) {
+  const driver::Tolerance& t = v.tolerance;
+  const driver::Comparison& c = v.comparison;
+  return t.absolute * std::max(1.0, c.largest) + t.relative * (c.where ? std::fabs(c.expected) : 0) + t.least;
+}
+
+std::string describe_allowed(const Verdict& v) {
+  const std::string rule = driver::describe(v.tolerance);
+  return v.tolerance.absolute > 0 ? number(allowed(v), 2) + " (" + rule + ")" : rule;
+}
+
 void print(const Verdict& v) {
   const driver::Comparison& c = v.comparison;
   const std::string what = v.output + " " + runtime::describe(v.array);
@@ -279,7 +295,7 @@ void print(const Verdict& v) {
   if (v.ok()) {
     std::printf("ok    %s: %s, worst error %s", what.c_str(), how.c_str(), number(c.worst, 3).c_str());
     if (c.where && c.worst > 0) std::printf(" at %s", driver::print_index(v.array.extents, *c.where).c_str());
-    std::printf(", allowed %s\n", driver::describe(v.tolerance).c_str());
+    std::printf(", allowed %s\n", describe_allowed(v).c_str());
     if (v.simple) std::printf("      every element against plain loops: worst difference %s\n", number(v.simple->worst, 3).c_str());
     return;
   }
@@ -301,14 +317,14 @@ void print(const Verdict& v) {
   if (v.unwritten) {
     std::printf("; %s depends on what the memory held before", driver::print_index(v.array.extents, *v.unwritten).c_str());
   }
-  std::printf("; allowed %s\n", driver::describe(v.tolerance).c_str());
+  std::printf("; allowed %s\n", describe_allowed(v).c_str());
 }
 
 json to_json(const Verdict& v) {
   const driver::Comparison& c = v.comparison;
   json out = {{"output", v.output},   {"ok", v.ok()},           {"whole", v.whole},
               {"compared", c.compared}, {"different", c.different}, {"worst_error", c.worst},
-              {"tolerance", driver::describe(v.tolerance)}};
+              {"allowed", allowed(v)},  {"tolerance", driver::describe(v.tolerance)}};
   out["extents"] = v.array.extents;
   out["type"] = std::string(scalar::name(v.array.type));
   if (c.where) {
@@ -326,9 +342,10 @@ int check(const Context& context, const Options& given) {
   if (!options.data.seed) options.data.seed = std::random_device{}();
   const auto source = load_program(context, options.program);
   if (!source) return fail(context, source.error());
-  const auto verdicts = run_and_compare(context, options, *source);
+  bool seeded = false;
+  const auto verdicts = run_and_compare(context, options, *source, seeded);
   if (!verdicts) {
-    if (!context.json) notice(context, "the seed was " + std::to_string(*options.data.seed));
+    if (seeded && !context.json) notice(context, "the seed was " + std::to_string(*options.data.seed));
     return fail(context, verdicts.error());
   }
   const bool ok = std::all_of(verdicts->begin(), verdicts->end(), [](const Verdict& v) { return v.ok(); });

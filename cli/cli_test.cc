@@ -94,6 +94,10 @@ TEST(Cli, ChecksAgainstTheOracle) {
   const Result strict = w.run("check matmul.lemma --size M=70 --size N=65 --size K=333 --random 5 --tolerance 0");
   EXPECT_EQ(strict.code, 1);
   EXPECT_NE(strict.out.find("WRONG c f32[70, 65]: "), std::string::npos) << strict.out;
+  // The number that is allowed, and the rule behind it.
+  w.write("steps.lemma", "dim N\ninput x[N] : f32\ny[i] = (scan sum(i) x[i]) * 0 + 4096\noutput y : f32\n");
+  EXPECT_NE(w.run("check steps.lemma --size N=9 --random 1").out.find(", allowed 0.082 (2e-05 * max(1, largest))\n"), std::string::npos);
+  EXPECT_NE(w.run("--json check steps.lemma --size N=9 --random 1").out.find("\"allowed\": 0.0819"), std::string::npos);
 }
 
 TEST(Cli, SaysThatLawsWereTested) {
@@ -178,10 +182,14 @@ TEST(Cli, ErrorsAreExact) {
   const Case cases[] = {
       {"run none.lemma", 4, "system error: cannot open 'none.lemma': No such file or directory\n"},
       {"run twice.lemma", 2,
-       "twice.lemma:1:5: error: size 'N' has no value: no input's shape tells it\n  help: state it: --size N=128\n"},
+       "twice.lemma:2:7: error: input 'x' is not given\n"
+       "  help: give it with --in x=file.npy, or --random 1 for random values, whose sizes are what --size N=128 or a `dim N like 128` says\n"},
+      {"run twice.lemma --random 1", 2,
+       "twice.lemma:1:5: error: size 'N' has no value: no input's shape tells it\n"
+       "  help: state it: --size N=128, or for random inputs in the program: dim N like 128\n"},
       {"run twice.lemma --size N=3", 2,
        "twice.lemma:2:7: error: input 'x' is not given\n"
-       "  help: give it with --in x=file.npy, or --random 1 for random values\n"},
+       "  help: give it with --in x=file.npy, or --random 1 for random values, whose sizes are what --size N=128 or a `dim N like 128` says\n"},
       {"run twice.lemma --in x=none.npy", 4, "system error: cannot open 'none.npy': No such file or directory\n"},
       {"run twice.lemma --in q=x.npy", 2, "error: the program has no input 'q'\n  help: its inputs are x\n"},
       {"run twice.lemma --in x=x.npy --in x=x.npy", 2, "error: input 'x' is given twice\n"},
@@ -226,6 +234,35 @@ TEST(Cli, ErrorsAreExact) {
   }
 }
 
+// Schedules are files of their own, and errors in them say where.
+TEST(Cli, SaysWhereAScheduleIsWrong) {
+  const Workplace w;
+  const auto said = [&](const std::string& text) {
+    w.write("s.txt", text);
+    return w.run("--quiet check matmul.lemma --schedule s.txt --size M=9 --size N=9 --size K=9 --random 1").err;
+  };
+  EXPECT_EQ(said("schedule {\n  kernel d\n}\n"),
+            "s.txt:2:10: error: no node is called `d`\n    kernel d\n           ^\n"
+            "  help: `lemma show --level derived` lists the nodes a schedule may name\n");
+  EXPECT_EQ(said("schedule {\n}\n"),
+            "s.txt:1:1: error: the schedule does not name `c`\n  schedule {\n  ^^^^^^^^\n"
+            "  help: each node that computes stands in one kernel; `lemma show --level schedule` prints the default\n");
+  EXPECT_EQ(said("schedule {\n  kernel c tile rows=99999\n}\n"),
+            "s.txt:2:22: error: the tile rows of c is `99999`, expected a size from 1 to 16384\n"
+            "    kernel c tile rows=99999\n                       ^^^^^\n"
+            "  help: a block keeps a tile near; leave it out for the target's default\n");
+  EXPECT_EQ(said("schedule {\n  kernel c tile rows=16384 columns=16384 depth=16384\n}\n"), "");
+}
+
+// The seed is named where inputs were made from it, and not for what fails before.
+TEST(Cli, NamesTheSeedWhereItMatters) {
+  const Workplace w;
+  EXPECT_EQ(w.run("check twice.lemma").err,
+            "twice.lemma:1:5: error: size 'N' has no value: no input's shape tells it\n"
+            "  help: state it: --size N=128, or for random inputs in the program: dim N like 128\n");
+  EXPECT_TRUE(w.run("check twice.lemma --size N=3 --random 7 --cc no-such-compiler").err.starts_with("lemma: the seed was 7\n"));
+}
+
 TEST(Cli, ErrorsAreJsonWhereAsked) {
   const Workplace w;
   const Result r = w.run("--json run twice.lemma --size N=3");
@@ -255,9 +292,17 @@ TEST(Cli, BuildsWhatCompilesAlone) {
   EXPECT_EQ(r.out, "made/twice.h\nmade/twice.c\nmade/twice.npz\n");
   const std::string compile = "cc -std=c99 -Wall -c -o '" + w.file("made/twice.o") + "' '" + w.file("made/twice.c") + "'";
   EXPECT_EQ(std::system(compile.c_str()), 0);
+  EXPECT_NE(text_of(w.file("made/twice.h")).find("/* To compile: cc -std=gnu11 -O3 "), std::string::npos);
+  EXPECT_NE(w.run("emit twice.lemma").out.find("/* Made by Lemma from the program twice for "), std::string::npos);
   const Array x = *runtime::read_npz(w.file("made/twice.npz"), "in_x");
   const Array y = *runtime::read_npz(w.file("made/twice.npz"), "out_y");
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(runtime::float_at(y, i), 2 * runtime::float_at(x, i));
+}
+
+TEST(Cli, ExplainsWhyAScanKeepsOneThread) {
+  const Workplace w;
+  w.write("sums.lemma", "dim T, C\ninput x[T, C]\ny[t, c] = scan sum(t) x[t, c]\noutput y\n");
+  EXPECT_NE(w.run("show sums.lemma --explain").out.find("declined schedule at y: not split along t: threads share its points"), std::string::npos);
 }
 
 TEST(Cli, BenchesEveryThreadCount) {

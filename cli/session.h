@@ -21,6 +21,7 @@ struct Source {
   tensor::Graph graph;
   std::optional<tile::Program> tiles;
 };
+
 base::Result<Source> load_program(const Context& context, const ProgramOptions& options);
 
 base::Result<driver::Compiled> compile_program(const Context& context, const Source& source,

@@ -47,7 +47,7 @@ base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& option
 
   schedule::Schedule schedule;
   if (options.schedule) {
-    LEMMA_TRY(schedule, schedule::parse(*options.schedule, out.derived, options.target));
+    LEMMA_TRY(schedule, schedule::parse(*options.schedule, out.derived, options.target, options.schedule_file));
   } else if (options.simple) {
     schedule = schedule::simple(out.derived);
   } else {
@@ -63,7 +63,9 @@ base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& option
   stages.done("tile", [&] { return tile::print(out.program); });
 
   if (options.target.device) return out;
-  LEMMA_TRY(out.c_source, emit::emit_c(out.program, {.target = options.target}));
+  tile::Program named = out.program;
+  if (named.name.empty()) named.name = options.name;
+  LEMMA_TRY(out.c_source, emit::emit_c(named, {.target = options.target}));
   stages.done("c", [&] { return out.c_source; });
   return out;
 }

@@ -17,7 +17,9 @@ namespace lemma::driver {
 struct CompileOptions {
   rewrite::Claim allow = rewrite::Claim::Finite;
   tile::Target target;
+  std::string name;                     // of the program, for the C text
   std::optional<std::string> schedule;  // the text of a schedule; else defaults
+  std::string schedule_file = "schedule"; // where it stands
   bool derive = true;                   // false: no rewrites beyond what lowering needs (the naive program)
   bool simple = false;                  // the simple schedule: a kernel a node, plain loops
 };

@@ -177,7 +177,7 @@ Result<std::vector<tensor::Binding>> infer_sizes(const Graph& graph, const Argum
     const std::string& name = graph.sizes[i].name;
     if (!state.known[i].value) {
       return base::invalid("size '" + name + "' has no value: no input's shape tells it", graph.sizes[i].span,
-                           "state it: --size " + name + "=128");
+                           "state it: --size " + name + "=128, or for random inputs in the program: dim " + name + " like 128");
     }
     out.push_back(tensor::Binding{name, *state.known[i].value});
   }

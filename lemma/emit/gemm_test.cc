@@ -92,5 +92,37 @@ TEST_P(Products, AgreeWithPlainSums) {
   }
 }
 
+TEST_P(Products, OfDoubles) {
+  GemmForm tiled, direct, transposed_a, transposed_b;
+  direct.packed = false;
+  transposed_a.a_transposed = true;
+  transposed_b.b_transposed = true;
+  for (GemmForm form : {tiled, direct, transposed_a, transposed_b}) {
+    form.type = DType::F64;
+    std::string failure;
+    const Builder b = gemm_program(form, GetParam().target);
+    auto unit = testing::Unit::load(b.program, GetParam(), failure);
+    ASSERT_TRUE(unit) << failure;
+    EXPECT_EQ(unit->source().find("LM_TILE_F64(") != std::string::npos, GetParam().target.lanes() > 1);
+    const int64_t sizes[][3] = {{1, 1, 1}, {0, 5, 3}, {3, 70, 9}, {6, 64, 33}, {7, 65, 31}, {13, 130, 1}, {50, 33, 0}, {20, 100, 1100}};
+    for (const auto& [m, n, k] : sizes) {
+      Guarded as(8 * m * k), bs(8 * k * n), cs(8 * m * n);
+      // Whole numbers with an inexact part too small for f32, so that sums in f32 would be seen.
+      for (int64_t i = 0; i < m * k; ++i) as.as<double>()[i] = noise(i) + 1e-9 * double(i % 7);
+      for (int64_t i = 0; i < k * n; ++i) bs.as<double>()[i] = noise(i + 77777) + 1e-9 * double(i % 5);
+      ASSERT_EQ(unit->run({m, n, k}, {as.data(), bs.data(), cs.data()}, 1), 0);
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+          double want = 0;
+          for (int64_t l = 0; l < k; ++l) {
+            want += as.as<double>()[form.a_transposed ? l * m + i : i * k + l] * bs.as<double>()[form.b_transposed ? j * k + l : l * n + j];
+          }
+          ASSERT_NEAR(cs.as<double>()[i * n + j], want, 1e-14 * double(k + 1)) << m << "x" << n << "x" << k << " at " << i << "," << j;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lemma::emit

@@ -117,6 +117,12 @@ Library library_of(const Unit& unit, const tile::Program& p, std::string source,
   Writer h;
   const std::string guard = upper(s.function) + "_H_INCLUDED";
   h.line("/* " + safe(name) + ", made by Lemma. C99 and its mathematical functions; nothing is allocated in a call. */");
+  // The flags with which Lemma compiles kernels for itself; without those of the target vectors are narrower.
+  const COptions& options = unit.options;
+  const std::string& machine = options.target.compiler_flags;
+  h.line("/* To compile: cc -std=gnu11 -O3 -ffp-contract=fast -fno-math-errno -fno-trapping-math " + machine + (machine.empty() ? "" : " ") +
+         std::string(options.openmp ? "-fopenmp " : "") + "-c " + s.function + ".c");
+  h.line(options.openmp ? " * and link with -lm -fopenmp; without -fopenmp it runs on one thread. */" : " * and link with -lm. */");
   h.line("#ifndef " + guard);
   h.line("#define " + guard);
   h.line("");

@@ -21,8 +21,10 @@ struct Shape {
   Right right = Right::Panels;
   bool pairs = false;        // bf16 or i16 in pairs along k
   bool words = false;        // the pairs are i16 and the result is of 32-bit integers
-  bool widen = false;        // the left operand is packed, row by row, into f32
+  bool doubles = false;      // of f64, half as many in a vector
+  bool widen = false;        // the left operand is packed, row by row, into the type of the tile
   int width = 0;             // columns of a tile
+  int panel = 0;             // columns of a panel: one tile, or several of f64
   Form a_step;               // of k in the left operand
   Form b_step;               // of k in the right operand, where it is rows
   Form c_step;               // of m in the result
@@ -75,7 +77,10 @@ std::optional<Shape> match(const Unit& unit, const tile::Gemm& g, std::string& r
   if (unit.lanes() <= 1) return no("the target has no vectors");
   if (!g.a.guard.is_always() || !g.b.guard.is_always() || !g.acc.guard.is_always()) return no("an operand is guarded");
   out.words = b.type == DType::I16 && (c.type == DType::I32 || c.type == DType::U32);
-  if ((c.type != DType::F32 && !out.words) || c.layout.kind != tile::LayoutKind::RowMajor) return no("the result is not rows of f32");
+  out.doubles = c.type == DType::F64;
+  const DType own = out.doubles ? DType::F64 : DType::F32;  // of the operands, but for pairs
+  const int per_vector = out.doubles ? std::max(1, unit.lanes() / 2) : unit.lanes();
+  if ((c.type != own && !out.words) || c.layout.kind != tile::LayoutKind::RowMajor) return no("the result is not rows of f32 or f64");
   if (uses_var(g.a, g.n.var) || uses_var(g.b, g.m.var) || uses_var(g.acc, g.k.var)) return no("an operand uses a foreign index");
   if (!g.taps.empty() && (b.layout.kind != tile::LayoutKind::Panels || b.type != DType::F32)) return no("taps need panels of f32");
   if (step(unit, g.acc, g.n.var) != Form(1)) return no("columns of the result do not lie side by side");
@@ -91,22 +96,23 @@ std::optional<Shape> match(const Unit& unit, const tile::Gemm& g, std::string& r
     if (!is_aligned(g.b.coords[rank - 1], g.n.var, l.width) || !is_aligned(g.b.coords[rank - 2], g.k.var, l.interleave)) {
       return no("the product does not start at a panel");
     }
-    out.width = l.width;
+    out.panel = l.width;
+    out.width = out.doubles && l.width % (vectors * per_vector) == 0 ? vectors * per_vector : l.width;
     out.pairs = (b.type == DType::BF16 || out.words) && l.interleave == 2;
-    if (!out.pairs && (b.type != DType::F32 || l.interleave != 1)) return no("panels of this type have no tile");
+    if (!out.pairs && (b.type != own || l.interleave != 1)) return no("panels of this type have no tile");
   } else {
-    if (b.type != DType::F32) return no("the right operand is not packed and not f32");
+    if (b.type != own) return no("the right operand is not packed and not of the result's type");
     const auto n_step = step(unit, g.b, g.n.var), k_step = step(unit, g.b, g.k.var);
     if (n_step != Form(1) || !k_step) return no("columns of the right operand do not lie side by side");
     out.right = Right::Rows;
     out.b_step = *k_step;
-    out.width = vectors * unit.lanes();
+    out.width = out.panel = vectors * per_vector;
   }
   if (out.pairs) {
     if (a.type != b.type || *a_step != Form(1)) return no("the left operand is not rows of the panels' type");
     return out;
   }
-  out.widen = a.type != DType::F32 || *a_step != Form(1);
+  out.widen = a.type != own || *a_step != Form(1);
   if (!g.taps.empty()) {
     if (out.widen) return no("taps need rows of f32");
     for (const tile::Range& t : g.taps) {
@@ -116,7 +122,8 @@ std::optional<Shape> match(const Unit& unit, const tile::Gemm& g, std::string& r
       out.b_shift.push_back(*b_shift);
     }
   }
-  if (out.widen && scalar::kind_of(a.type) != scalar::Kind::F32) return no("the left operand is not of floats");
+  const scalar::Kind left = scalar::kind_of(a.type);
+  if (out.widen && left != scalar::Kind::F32 && left != scalar::kind_of(own)) return no("the left operand is not of floats");
   return out;
 }
 
@@ -145,11 +152,11 @@ class Tiles {
       unit_.out.close();
       return;
     }
-    const bool few = shape_.right == Right::Rows && !shape_.pairs;
+    const bool few = shape_.right == Right::Rows && !shape_.pairs && !shape_.doubles;
     if (few) few_rows();
     // k in steps that keep a panel in the second-level cache, rows in steps that keep the left operand there.
     // A panel two vectors wide stays in the first-level cache; a wider one streams from the second.
-    const int64_t kc = (shape_.pairs ? 2 : 1) * (shape_.width > 2 * unit_.lanes() ? 512 : 256);
+    const int64_t kc = (shape_.pairs ? 2 : 1) * (shape_.width > 2 * unit_.lanes() && !shape_.doubles ? 512 : 256);
     unit_.out.open("for (int64_t lm_k0 = 0, lm_kc = 0; lm_k0 < " + k_ + " || (lm_k0 == 0 && " + k_ + " == 0); lm_k0 += lm_kc ? lm_kc : 1)");
     unit_.out.line("lm_kc = " + k_ + " - lm_k0 > " + std::to_string(kc * 3 / 2) + " ? " + std::to_string(kc) + " : " + k_ + " - lm_k0;");
     unit_.out.line(std::string("const int32_t lm_add = ") + (g_.accumulate ? "1" : "lm_k0 > 0") + ";");
@@ -159,7 +166,7 @@ class Tiles {
 
  private:
   std::string tile_name() const {
-    return std::string(shape_.words ? "lm_tile_i16_" : shape_.pairs ? "lm_tile_bf16_" : "lm_tile_f32_") + std::to_string(shape_.width);
+    return std::string(shape_.words ? "lm_tile_i16_" : shape_.pairs ? "lm_tile_bf16_" : shape_.doubles ? "lm_tile_f64_" : "lm_tile_f32_") + std::to_string(shape_.width);
   }
 
   Frame at(const std::string& m, const std::string& n, const std::string& k) const {
@@ -175,8 +182,8 @@ class Tiles {
     return unit_.buffer_name(access.buffer) + " + (" + unit_.form_text(unit_.simplify(unit_.offset(access.buffer, access.coords)), frame) + ")";
   }
 
-  std::string element() const { return shape_.pairs ? "uint16_t" : "float"; }
-  std::string result() const { return shape_.words ? "int32_t" : "float"; }
+  std::string element() const { return shape_.pairs ? "uint16_t" : shape_.doubles ? "double" : "float"; }
+  std::string result() const { return shape_.words ? "int32_t" : shape_.doubles ? "double" : "float"; }
   // A place of the result; unsigned words are summed as signed ones, which wrap alike in vectors.
   std::string result_place(const Frame& frame) { return "(" + result() + "*)(" + place(g_.acc, frame) + ")"; }
 
@@ -249,24 +256,25 @@ class Tiles {
     unit_.out.close(3);
   }
 
-  // The left operand is brought into rows of f32 six at a time; every panel then meets them.
+  // The left operand is brought into rows of the tile's type six at a time; every panel then meets them.
   void packed_rows() {
     const auto deep = bound(unit_, g_.k, g_.a);
     tile::Buffer buffer;
     buffer.name = "rows";
+    buffer.type = shape_.doubles ? DType::F64 : DType::F32;
     buffer.space = tile::Space::Local;
     const Form depth = (deep ? *deep : Form(0)) + Form(16);
     buffer.extents = {kRows, depth};
     const int rows = unit_.add_buffer(buffer);
-    unit_.temporaries.push_back({unit_.raw_buffer_name(rows), DType::F32, Form(kRows) * depth});
+    unit_.temporaries.push_back({unit_.raw_buffer_name(rows), buffer.type, Form(kRows) * depth});
     unit_.out.open("for (int64_t lm_m0 = 0; lm_m0 < " + m_ + "; lm_m0 += " + std::to_string(kRows) + ")");
     unit_.out.line("const int64_t lm_left = " + m_ + " - lm_m0;");
-    unit_.out.line("const float* lm_rows[" + std::to_string(kRows) + "];");
+    unit_.out.line("const " + element() + "* lm_rows[" + std::to_string(kRows) + "];");
     unit_.out.open("for (int lm_r = 0; lm_r < " + std::to_string(kRows) + "; ++lm_r)");
     unit_.out.line("const int64_t lm_m = lm_min_i64(lm_m0 + lm_r, " + m_ + " - 1);");
     const std::string stride = unit_.form_text(depth, {});
     const std::string name = unit_.raw_buffer_name(rows);
-    unit_.out.line("float* lm_row = " + name + " + lm_r * (" + stride + ");");
+    unit_.out.line(element() + "* lm_row = " + name + " + lm_r * (" + stride + ");");
     unit_.out.line("lm_rows[lm_r] = lm_row;");
     unit_.out.open("for (int64_t lm_k = 0; lm_k < lm_kc; ++lm_k)");
     const Frame frame = at("lm_m", "0", "(lm_k0 + lm_k)");
@@ -286,10 +294,16 @@ class Tiles {
     const std::string ldc = unit_.form_text(shape_.c_step, {});
     if (shape_.right == Right::Rows) {
       const std::string ldb = unit_.form_text(shape_.b_step, {});
-      unit_.out.line("const float* lm_b = " + place(g_.b, at("0", n0, "lm_k0")) + ";");
+      unit_.out.line("const " + element() + "* lm_b = " + place(g_.b, at("0", n0, "lm_k0")) + ";");
       unit_.out.open("if (lm_left >= " + rows + " && lm_columns >= " + width + ")");
       unit_.out.line(tile_name() + "(lm_kc, lm_rows, lm_b, " + ldb + ", lm_c, " + ldc + ", lm_add);");
       unit_.out.otherwise();
+      if (shape_.doubles) {
+        unit_.out.line("lm_tile_edge_f64(lm_kc, lm_rows, lm_b, " + ldb + ", lm_c, " + ldc + ", lm_add, lm_min_i64(lm_left, " +
+                       rows + "), lm_min_i64(lm_columns, " + width + "));");
+        unit_.out.close();
+        return;
+      }
       unit_.out.open("for (int64_t lm_j = 0; lm_j < lm_columns && lm_j < " + width + "; lm_j += LM_LANES)");
       unit_.out.line("lm_tile_edge_f32(lm_kc, lm_rows, lm_b + lm_j, " + ldb + ", lm_c + lm_j, " + ldc +
                      ", lm_add, lm_min_i64(lm_left, " + rows + "), lm_min_i64(lm_columns - lm_j, LM_LANES));");
@@ -310,29 +324,33 @@ class Tiles {
       return;
     }
     unit_.out.open("if (lm_left >= " + rows + " && lm_columns >= " + width + ")");
-    unit_.out.line(tile_name() + "(lm_kc, lm_rows, lm_b, " + width + ", lm_c, " + ldc + ", lm_add);");
+    const std::string ldb = std::to_string(shape_.panel);
+    unit_.out.line(tile_name() + "(lm_kc, lm_rows, lm_b, " + ldb + ", lm_c, " + ldc + ", lm_add);");
     unit_.out.otherwise();
     unit_.out.line("LM_ALIGN " + result() + " lm_t[" + rows + " * " + width + "];");
-    unit_.out.line(tile_name() + "(lm_kc, lm_rows, lm_b, " + width + ", lm_t, " + width + ", 0);");
-    unit_.out.line(std::string(shape_.words ? "lm_take_words" : "lm_take_tile") + "(lm_t, " + width + ", lm_c, " + ldc + ", lm_min_i64(lm_left, " + rows +
+    unit_.out.line(tile_name() + "(lm_kc, lm_rows, lm_b, " + ldb + ", lm_t, " + width + ", 0);");
+    unit_.out.line(std::string(shape_.words ? "lm_take_words" : shape_.doubles ? "lm_take_doubles" : "lm_take_tile") + "(lm_t, " + width + ", lm_c, " + ldc + ", lm_min_i64(lm_left, " + rows +
                    "), lm_min_i64(lm_columns, " + width + "), lm_add);");
     unit_.out.close();
   }
 
-  // The panel's start: the column is a multiple of the width and k of the interleave, so both divisions come out even.
+  // Where the tile starts in its panel: the column is a multiple of the width and k of the interleave, so both divisions come out even.
   std::string panel_place() {
     const tile::Var p = unit_.add_variable("panel"), q = unit_.add_variable("depth");
     const int group = unit_.buffer(g_.b.buffer).layout.interleave;
     Access access = g_.b;
     for (Form& c : access.coords) {
-      c = c.substitute_index(g_.n.var, Form::index(p) * Form(shape_.width));
+      c = c.substitute_index(g_.n.var, Form::index(p) * Form(shape_.panel));
       c = c.substitute_index(g_.k.var, Form::index(q) * Form(group));
     }
     Frame frame;
     for (const tile::Range& t : g_.taps) frame.vars[t.var] = "0";
-    frame.vars[p] = "lm_p";
+    const int tiles = shape_.panel / shape_.width;
+    const std::string count = std::to_string(tiles);
+    frame.vars[p] = tiles == 1 ? "lm_p" : "(lm_p / " + count + ")";
     frame.vars[q] = group == 1 ? "lm_k0" : "(lm_k0 / " + std::to_string(group) + ")";
-    return place(access, frame);
+    const std::string start = place(access, frame);
+    return tiles == 1 ? start : start + " + lm_p % " + count + " * " + std::to_string(shape_.width);
   }
 
   Unit& unit_;
@@ -359,6 +377,8 @@ bool emit_register_tiles(Unit& unit, const tile::Gemm& gemm, std::string& reason
     unit.tiles.insert("LM_TILE_I16(lm_tile_i16_" + width + ", " + rows + ", " + width + " / LM_LANES)");
   } else if (shape->pairs) {
     unit.tiles.insert("LM_TILE_BF16(lm_tile_bf16_" + width + ", " + rows + ", " + width + " / LM_LANES)");
+  } else if (shape->doubles) {
+    unit.tiles.insert("LM_TILE_F64(lm_tile_f64_" + width + ", " + rows + ", " + width + " / LM_DOUBLES)");
   } else {
     unit.tiles.insert("LM_TILE_F32(lm_tile_f32_" + width + ", " + rows + ", " + width + " / LM_LANES)");
     if (shape->right == Right::Rows) unit.tiles.insert("LM_TILE_EDGE_F32(lm_tile_edge_f32, " + rows + ")");

@@ -36,6 +36,61 @@ constexpr Piece kProduct[] = {
     } \
   }
 )c"},
+    // Of doubles, half as many in a vector.
+    {R"c(//: LM_DOUBLES LM_TILE_F64
+#if defined(LM_BYTES)
+#define LM_DOUBLES (LM_BYTES / 8)
+typedef double lm_vd __attribute__((vector_size(LM_BYTES)));
+typedef double lm_vd_mem __attribute__((vector_size(LM_BYTES), aligned(8), may_alias));
+#define lm_splat_vd(x) ((x) - (lm_vd){0})
+#else
+#define LM_DOUBLES 1
+typedef double lm_vd;
+typedef double lm_vd_mem;
+#define lm_splat_vd(x) (x)
+#endif
+#define LM_TILE_F64(name, MR, NV) \
+  LM_NOINLINE void name(int64_t kc, const double* const* rows, const double* b, int64_t ldb, double* c, int64_t ldc, int32_t add) { \
+    lm_vd acc[MR][NV]; \
+    const double* a[MR]; \
+    LM_UNROLL for (int i = 0; i < MR; ++i) { \
+      a[i] = rows[i]; \
+      LM_UNROLL for (int j = 0; j < NV; ++j) acc[i][j] = lm_splat_vd(0.0); \
+    } \
+    for (int64_t k = 0; k < kc; ++k) { \
+      lm_vd bv[NV]; \
+      LM_UNROLL for (int j = 0; j < NV; ++j) bv[j] = *(const lm_vd_mem*)(b + j * LM_DOUBLES); \
+      LM_UNROLL for (int i = 0; i < MR; ++i) { \
+        const lm_vd x = lm_splat_vd(a[i][k]); \
+        LM_UNROLL for (int j = 0; j < NV; ++j) acc[i][j] = acc[i][j] + bv[j] * x; \
+      } \
+      b += ldb; \
+    } \
+    if (add) { \
+      LM_UNROLL for (int i = 0; i < MR; ++i) { \
+        LM_UNROLL for (int j = 0; j < NV; ++j) acc[i][j] = acc[i][j] + *(const lm_vd_mem*)(c + i * ldc + j * LM_DOUBLES); \
+      } \
+    } \
+    LM_UNROLL for (int i = 0; i < MR; ++i) { \
+      LM_UNROLL for (int j = 0; j < NV; ++j) *(lm_vd_mem*)(c + i * ldc + j * LM_DOUBLES) = acc[i][j]; \
+    } \
+  }
+)c"},
+    // Less than a whole tile of an operand that is not packed.
+    {R"c(//: lm_tile_edge_f64
+LM_NOINLINE void lm_tile_edge_f64(int64_t kc, const double* const* rows, const double* b, int64_t ldb, double* c, int64_t ldc, int32_t add, int64_t m, int64_t n) {
+  for (int64_t i = 0; i < m; ++i) {
+    double* LM_RESTRICT t = c + i * ldc;
+    if (!add) {
+      for (int64_t j = 0; j < n; ++j) t[j] = 0;
+    }
+    for (int64_t k = 0; k < kc; ++k) {
+      const double x = rows[i][k];
+      for (int64_t j = 0; j < n; ++j) t[j] += b[k * ldb + j] * x;
+    }
+  }
+}
+)c"},
     // A tile whose left operand is read at shifted places, tap after tap.
     {R"c(//: LM_TAPS_F32
 #define LM_TAPS_F32(name, MR, NV) \
@@ -256,6 +311,13 @@ LM_NOINLINE void lm_take_words(const int32_t* t, int64_t width, int32_t* c, int6
     // The valid part of a whole tile that was computed aside.
     {R"c(//: lm_take_tile
 LM_NOINLINE void lm_take_tile(const float* t, int64_t width, float* c, int64_t ldc, int64_t m, int64_t n, int32_t add) {
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = add ? c[i * ldc + j] + t[i * width + j] : t[i * width + j];
+  }
+}
+)c"},
+    {R"c(//: lm_take_doubles
+LM_NOINLINE void lm_take_doubles(const double* t, int64_t width, double* c, int64_t ldc, int64_t m, int64_t n, int32_t add) {
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = add ? c[i * ldc + j] + t[i * width + j] : t[i * width + j];
   }

@@ -9,6 +9,7 @@
 #include "lemma/emit/fold.h"
 #include "lemma/emit/general_fold.h"
 #include "lemma/emit/statements.h"
+#include "lemma/emit/states.h"
 #include "lemma/emit/store.h"
 #include "lemma/emit/value.h"
 
@@ -27,12 +28,9 @@ using view::Form;
 namespace {
 
 // One reduction to write: some components of a statement, over the points they depend on.
-struct Task {
+struct Task : FoldTask {
   const Reduce& reduce;
-  const Fold& fold;
-  std::vector<size_t> components;
   std::vector<Range> points;
-  BodyText body;               // roots: the steps of these components
   const RowPart* part = nullptr;
 };
 
@@ -93,72 +91,6 @@ Plan plan_reduce(const Unit& unit, const Task& task) {
   return plan;
 }
 
-// ---- States in variables ----
-
-struct States {
-  std::vector<std::string> names;
-  bool varying = false;
-};
-
-std::string declared_type(Kind kind, bool varying) { return varying ? vector_type(kind) : c_type(kind); }
-
-States declare_states(Unit& unit, const Task& task, bool varying, const std::string& stem) {
-  States out;
-  out.varying = varying;
-  for (size_t c : task.components) {
-    const Kind kind = task.fold.kinds[c];
-    Frame frame;
-    const Value identity = emit_value(unit, frame, task.fold.identity[c]);
-    out.names.push_back(unit.fresh(stem));
-    unit.out.line(declared_type(kind, varying) + " " + out.names.back() + " = " +
-                  (varying ? as_vector(identity, kind) : identity.text) + ";");
-  }
-  return out;
-}
-
-// What the states hold already, in place of the identity.
-void load_states(Unit& unit, const Frame& frame, const Task& task, const States& states) {
-  for (size_t i = 0; i < task.components.size(); ++i) {
-    const size_t c = task.components[i];
-    const Access& access = task.reduce.states[c];
-    const std::string offset = unit.form_text(unit.simplify(unit.offset(access.buffer, access.coords)), frame);
-    unit.out.line(states.names[i] + " = " + unit.load(access.buffer, offset) + ";");
-  }
-}
-
-// The frame with the states behind the reads.
-void bind_states(Frame& frame, const Task& task, const States& states) {
-  const size_t reads = task.fold.reads;
-  frame.reads.resize(reads + task.fold.kinds.size());
-  frame.present.resize(frame.reads.size());
-  frame.read_kinds.resize(reads);
-  frame.read_kinds.insert(frame.read_kinds.end(), task.fold.kinds.begin(), task.fold.kinds.end());
-  for (size_t i = 0; i < task.components.size(); ++i) {
-    frame.reads[reads + task.components[i]] = {states.names[i], states.varying};
-  }
-}
-
-// states = step(states, element); masked lanes keep what they had.
-void step(Unit& unit, Frame& frame, const Task& task, const States& states, const std::string& mask) {
-  bind_states(frame, task, states);
-  const std::vector<Value> next = emit_values(unit, frame, task.body.roots);
-  std::vector<std::string> texts;
-  for (size_t i = 0; i < next.size(); ++i) {
-    const Kind kind = task.fold.kinds[task.components[i]];
-    std::string text = states.varying ? as_vector(next[i], kind) : next[i].text;
-    if (!mask.empty()) {
-      text = std::string("lm_sel_") + vector_suffix(kind) + "(" + mask + ", " + text + ", " + states.names[i] + ")";
-    }
-    if (next.size() > 1) {
-      const std::string name = unit.fresh("s");
-      unit.out.line("const " + declared_type(kind, states.varying) + " " + name + " = " + text + ";");
-      text = name;
-    }
-    texts.push_back(text);
-  }
-  for (size_t i = 0; i < next.size(); ++i) unit.out.line(states.names[i] + " = " + texts[i] + ";");
-}
-
 // left = merge(left, right), componentwise as the monoid says.
 void merge(Unit& unit, const Task& task, const States& left, const std::vector<std::string>& right) {
   Frame frame;
@@ -187,15 +119,6 @@ void merge(Unit& unit, const Task& task, const States& left, const std::vector<s
   for (size_t i = 0; i < next.size(); ++i) unit.out.line(left.names[i] + " = " + names[i] + ";");
 }
 
-void store_states(Unit& unit, Frame& frame, const Task& task, const States& states, const LaneMask& mask) {
-  for (size_t i = 0; i < task.components.size(); ++i) {
-    const size_t c = task.components[i];
-    const Value value{states.names[i], states.varying};
-    if (states.varying) store_lanes(unit, frame, task.reduce.states[c], value, task.fold.kinds[c], std::nullopt, mask);
-    else store_scalar(unit, frame, task.reduce.states[c], value, task.fold.kinds[c], std::nullopt);
-  }
-}
-
 // ---- Forms ----
 
 void scalar_reduce(Unit& unit, const Task& task) {
@@ -214,27 +137,6 @@ void scalar_reduce(Unit& unit, const Task& task) {
   Frame frame;
   store_states(unit, frame, task, states, {});
   unit.out.close(1 + int(task.points.size()));
-}
-
-// The states as vectors: loaded lanes for `accumulate`.
-void load_lane_states(Unit& unit, const Frame& frame, const Task& task, const States& states, const std::string& count) {
-  for (size_t i = 0; i < task.components.size(); ++i) {
-    const size_t c = task.components[i];
-    const Access& access = task.reduce.states[c];
-    const view::Formula always;
-    const std::vector<Access> reads{access};
-    const Kind own = scalar::kind_of(unit.buffer(access.buffer).type);
-    const Expr root = scalar::cast(scalar::arg(unit.arena, own, 0), task.fold.kinds[c]);
-    const BodyText text{&always, &reads, {root}};
-    unit.out.open("");
-    LaneBody body(unit, frame, text, "LM_LANES", false);
-    body.row();
-    body.lanes({}, count, [&](Frame& inner, const LaneMask&) {
-      const Value v = emit_value(unit, inner, root);
-      unit.out.line(states.names[i] + " = " + as_vector(v, task.fold.kinds[c]) + ";");
-    });
-    unit.out.close();
-  }
 }
 
 // Lanes from the variable on: `groups` vectors of them at once, or `count` lanes of one.
@@ -475,7 +377,7 @@ std::optional<Var> lane_variable(Unit& unit, const Reduce& reduce) {
   if (!groups || groups->size() != 1) return std::nullopt;
   const Fold fold = make_fold(unit, *reduce.monoid, reduce.body, reduce.reads.size());
   const RowPart none;
-  const Task task{reduce, fold, (*groups)[0], points_of(reduce, 0), {&reduce.where, &reduce.reads, fold.step}, &none};
+  const Task task{{fold, reduce.states, (*groups)[0], {&reduce.where, &reduce.reads, fold.step}}, reduce, points_of(reduce, 0), &none};
   for (const Range& r : reduce.points) note_range(unit, r);
   for (const Range& r : reduce.reduces) note_range(unit, r);
   return plan_reduce(unit, task).lane_var;
@@ -488,10 +390,9 @@ void emit_reduce(Unit& unit, const Reduce& reduce, const RowPart& part) {
   if (!groups) return emit_general_reduce(unit, reduce);
   const Fold fold = make_fold(unit, *reduce.monoid, reduce.body, reduce.reads.size());
   for (const std::vector<size_t>& members : *groups) {
-    Task task{reduce, fold, members, points_of(reduce, members[0]), {}, &part};
     std::vector<Expr> roots;
     for (size_t c : members) roots.push_back(fold.step[c]);
-    task.body = {&reduce.where, &reduce.reads, roots};
+    const Task task{{fold, reduce.states, members, {&reduce.where, &reduce.reads, roots}}, reduce, points_of(reduce, members[0]), &part};
     emit_task(unit, task);
   }
 }

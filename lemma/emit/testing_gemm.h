@@ -6,7 +6,7 @@
 namespace lemma::emit::testing {
 
 struct GemmForm {
-  scalar::DType type = scalar::DType::F32;  // of the inputs; the result is f32
+  scalar::DType type = scalar::DType::F32;  // of the inputs; the result is f32, or f64 with them
   bool packed = true;        // the right operand goes through panels
   bool pairs = true;         // bf16 panels in pairs; else they are widened while packed
   bool a_transposed = false, b_transposed = false;
@@ -26,11 +26,13 @@ inline Builder gemm_program(const GemmForm& form, const tile::Target& target) {
   const auto ab = [&](bool t, Form x, Form y) { return t ? std::vector<Form>{y, x} : std::vector<Form>{x, y}; };
   const int a = b.buffer("a", Space::Input, form.type, ab(form.a_transposed, s(M), s(K)));
   const int w = b.buffer("b", Space::Input, form.type, ab(form.b_transposed, s(K), s(N)));
-  const int c = b.buffer("c", Space::Output, DType::F32, {s(M), s(N)});
-  const int acc = b.buffer("acc", Space::Local, DType::F32, {form.block_m, form.block_n});
+  const bool doubles = form.type == DType::F64;
+  const DType own = doubles ? DType::F64 : DType::F32;
+  const int c = b.buffer("c", Space::Output, own, {s(M), s(N)});
+  const int acc = b.buffer("acc", Space::Local, own, {form.block_m, form.block_n});
   b.program.buffers.back().layout.pad = 16;
   const bool pairs = form.type == DType::BF16 && form.pairs && form.packed;
-  const int panel = b.buffer("panel", Space::Shared, pairs ? DType::BF16 : DType::F32, {form.block_k, form.block_n});
+  const int panel = b.buffer("panel", Space::Shared, pairs ? DType::BF16 : own, {form.block_k, form.block_n});
   if (form.packed) {
     const int vectors = target.vector_registers >= 32 ? 4 : 2;
     b.program.buffers.back().layout = {tile::LayoutKind::Panels, 0, vectors * std::max(4, target.lanes()), pairs ? 2 : 1};
@@ -47,7 +49,7 @@ inline Builder gemm_program(const GemmForm& form, const tile::Target& target) {
   kernel.body.push_back({tile::Alloc{acc}});
   tile::Map zero;
   zero.points = {{m, f(rows)}, {n, f(columns)}};
-  zero.stores = {{{acc, {f(m), f(n)}, {}}, f32(arena, 0), {}, std::nullopt}};
+  zero.stores = {{{acc, {f(m), f(n)}, {}}, constant(arena, kind_of(own), 0), {}, std::nullopt}};
   kernel.body.push_back({zero});
   tile::For loop;
   loop.var = k0;
@@ -61,7 +63,7 @@ inline Builder gemm_program(const GemmForm& form, const tile::Target& target) {
   pack.box = {{k, f(deep)}, {n, f(columns)}};
   pack.from = {w, ab(form.b_transposed, kk, bn), {}};
   pack.to = {panel, {f(k), f(n)}, {}};
-  pack.fill = f32(arena, 0);
+  pack.fill = constant(arena, kind_of(own), 0);
   tile::Gemm gemm;
   gemm.m = {m, f(rows)};
   gemm.n = {n, f(columns)};
@@ -76,7 +78,7 @@ inline Builder gemm_program(const GemmForm& form, const tile::Target& target) {
   out.box = {{m, f(rows)}, {n, f(columns)}};
   out.from = {acc, {f(m), f(n)}, {}};
   out.to = {c, {am, bn}, {}};
-  out.fill = f32(arena, 0);
+  out.fill = constant(arena, kind_of(own), 0);
   kernel.body.push_back({out});
   return b;
 }

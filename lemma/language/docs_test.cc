@@ -1,5 +1,7 @@
 // Every example of docs/language.md is a program, and prints and parses back.
 #include <fstream>
+#include <iterator>
+#include <set>
 
 #include "lemma/language/testing.h"
 #include "lemma/tensor/equal.h"
@@ -32,6 +34,33 @@ TEST(Docs, examples_are_programs) {
     }
   }
   EXPECT_GE(count, 9);
+}
+
+std::string file_text(const std::string& name) {
+  std::ifstream file(std::string(LEMMA_SOURCE_DIR) + "/" + name);
+  EXPECT_TRUE(file.good()) << name;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// The names after `before` in a text: what it defines, or what it shows.
+std::set<std::string> names_after(const std::string& text, const std::string& before) {
+  std::set<std::string> out;
+  for (size_t at = text.find(before); at != std::string::npos; at = text.find(before, at + 1)) {
+    size_t end = at + before.size();
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) ++end;
+    if (end < text.size() && (text[end] == '(' || text[end] == '[')) out.insert(text.substr(at + before.size(), end - at - before.size()));
+  }
+  return out;
+}
+
+// Every function of the prelude stands in the section about it, and nothing else does.
+TEST(Docs, the_prelude_is_listed) {
+  const std::string language = file_text("docs/language.md");
+  const size_t start = language.find("## The prelude\n"), end = language.find("\n## ", start + 1);
+  ASSERT_NE(start, std::string::npos);
+  const std::set<std::string> defined = names_after("\n" + file_text("prelude/prelude.lemma"), "\ndef ");
+  EXPECT_GE(defined.size(), 30u);
+  EXPECT_EQ(names_after(language.substr(start, end - start), "`"), defined);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Surface expressions to cores: names, functions, folds.
 #include <algorithm>
+#include <set>
 #include <cmath>
 
 #include "lemma/language/core.h"
@@ -133,6 +134,20 @@ Result<std::vector<CoreId>> Expander::all(int frame, const std::vector<NodeId>& 
 
 // ---- names ----
 
+namespace {
+
+std::string monoid_names(const Context& context) {
+  std::set<std::string> own;
+  for (const auto& [name, entry] : context.monoids) own.insert(syntax::quote(name));
+  std::string out;
+  for (const char* name : fold_names) out += (out.empty() ? "" : ", ") + std::string(name);
+  if (own.empty()) return out + ", and what a program defines with `monoid`";
+  for (const std::string& name : own) out += ", " + name;
+  return out;
+}
+
+}  // namespace
+
 base::Diagnostic Expander::unknown(int frame, NodeId ast, const std::string& name, bool called) const {
   std::vector<std::string> candidates;
   for (const auto& [key, binding] : c_.frames[size_t(frame)].names) candidates.push_back(key);
@@ -162,6 +177,11 @@ base::Diagnostic Expander::unknown(int frame, NodeId ast, const std::string& nam
     }
   }
   std::string suggestion = near.empty() ? "" : "did you mean `" + syntax::quote(near) + "`?";
+  if (const size_t dot = name.find('.'); called && dot != std::string::npos && dot > 0) {
+    const std::string method = name.substr(dot + 1), on = name.substr(0, dot);
+    if (is_library_monoid(method)) suggestion = "there are no methods: write " + method + "(j) " + on + "[..., j] with an index j to fold over";
+    else if (find_builtin(method) || c_.functions.count(method)) suggestion = "there are no methods: write " + method + " before what it is of, as in " + method + "(" + on + "[i])";
+  }
   if (suggestion.empty() && !called) suggestion = "declare it with dim or input, define it above, or bind it as an index of this equation";
   return c_.fail(frame, ast, called ? "there is no function or monoid " + shown : shown + " is not defined", std::move(suggestion));
 }
@@ -439,6 +459,9 @@ Result<CoreId> Expander::call(int frame, NodeId ast, int environment) {
   }
   const bool is_monoid = c_.monoids.count(name) || is_library_monoid(name);
   if (is_monoid && (has_body || !find_builtin(name))) return fold(frame, ast, environment);
+  if (scan && (find_builtin(name) || c_.functions.count(name))) {
+    return c_.fail(frame, ast, "`" + name + "` is a function of values, a scan takes a monoid", "the monoids are " + monoid_names(c_));
+  }
   if (has_body && (find_builtin(name) || c_.functions.count(name))) {
     return c_.fail(frame, ast, "`" + name + "` is a function of values, it is called like a fold",
                    "write " + name + "(e)");

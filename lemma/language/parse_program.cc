@@ -34,6 +34,8 @@ class ProgramParser {
     if (t.symbol(")") || t.symbol("]") || t.symbol("}")) return "remove the bracket, or open it before";
     if (t.symbol("=")) return "a comparison is written ==";
     if (t.symbol("^") || t.symbol("**")) return "powers are written pow(a, b)";
+    if (t.symbol("@")) return "a product of matrices is a sum: c[i, j] = sum(k) a[i, k] * b[k, j]";
+    if (t.symbol(".")) return "there are no methods: a function stands before what it is of, as in exp(x[i]) or sum(j) x[i, j]";
     if (t.kind == TokenKind::Name) return "a statement begins on a new line or after `;`";
     return "";
   }

@@ -81,7 +81,7 @@ void place_block(Product& p) {
   const Expr still_idle = size_max(c, one, size_ceil_div(c, idle, blocks_n));
   Expr tile_m = size_round_up(c, size_ceil_div(c, size_max(c, one, m), still_idle), tile_rows(c.target));
   if (!p.direct) tile_m = size_min(c, tile_m, c.constant(1080));
-  if (p.group.tiles.rows > 0) tile_m = c.constant(p.group.tiles.rows);
+  if (p.group.tiles.rows > 0) tile_m = size_min(c, c.constant(p.group.tiles.rows), size_max(c, one, m));
   p.tile_m = c.define_size(p.group.name + ".rows", tile_m);
 
   auto place = [&](const char* name, const Form& extent, const Form& tile, Form& base, Form& count) {
@@ -104,7 +104,7 @@ void place_block(Product& p) {
     const Expr slices = size_max(c, one, size_ceil_div(c, k, fit));
     depth = size_max(c, one, size_ceil_div(c, k, slices));
   } else if (p.group.tiles.depth > 0) {
-    depth = c.constant(p.group.tiles.depth);
+    depth = size_min(c, c.constant(p.group.tiles.depth), size_max(c, c.constant(2), size_round_up(c, k, 2)));
   } else if (k.is_const()) {
     depth = c.constant(k.as_int() <= whole ? std::max<int64_t>(2, (k.as_int() + 1) / 2 * 2) : slice);
   } else {

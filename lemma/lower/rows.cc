@@ -4,6 +4,8 @@
 // loops span, and points are added, the last grid loop first, until a budget is reached. Where memory runs along the
 // last grid loop the tile keeps enough of it for whole vectors.
 
+#include <algorithm>
+
 #include "lemma/lower/groups.h"
 #include "lemma/lower/member.h"
 
@@ -16,6 +18,7 @@ using tensor::Comprehension;
 
 constexpr int64_t kBudget = 16384;     // elements a block works on
 constexpr int64_t kMinimumRun = 256;   // of the loop along which memory runs
+constexpr int64_t kScanRun = 2048;     // of a scan's points, whose states stay in the nearest cache while rows stream by
 
 Expr constant_of(Context& context, int64_t v) { return context.constant(v); }
 
@@ -61,6 +64,26 @@ bool memory_runs_along(const Context& context, const schedule::Group& group, int
     }
   }
   return false;
+}
+
+bool has_scan(const Context& context, const schedule::Group& group) {
+  return std::any_of(group.members.begin(), group.members.end(), [&](const schedule::Member& m) {
+    return std::get<Comprehension>(context.graph.node(m.node)).scan.has_value();
+  });
+}
+
+// The least run of the last grid loop. A scan cannot be split along itself, so its points are shared out among the threads
+// that the other grid loops leave idle; threads that alternate in runs shorter than kMinimumRun hinder one another.
+Expr minimum_run(Context& context, const schedule::Group& group, const std::vector<int>& grid) {
+  if (!has_scan(context, group)) return context.constant(kMinimumRun);
+  Expr wanted = context.expr(context.threads());
+  for (size_t i = 0; i + 1 < grid.size(); ++i) {
+    const Expr extent = context.expr(group.loops[size_t(grid[i])].extent);
+    wanted = size_ceil_div(context, wanted, size_max(context, context.constant(1), extent));
+  }
+  const Expr points = context.expr(group.loops[size_t(grid.back())].extent);
+  const Expr share = size_round_up(context, size_ceil_div(context, points, size_max(context, context.constant(1), wanted)), 16);
+  return size_min(context, size_max(context, context.constant(kMinimumRun), share), context.constant(kScanRun));
 }
 
 }  // namespace
@@ -166,7 +189,7 @@ base::Result<void> lower_rows(Context& context, const schedule::Group& group) {
     const Expr extent = size_max(context, context.constant(1), context.expr(group.loops[size_t(l)].extent));
     Expr size = group.tiles.rows > 0 && i + 1 == grid.size() ? context.constant(group.tiles.rows) : left;
     const bool along = i + 1 == grid.size() && memory_runs_along(context, group, l);
-    if (inner && along) size = size_max(context, size, context.constant(kMinimumRun));
+    if (inner && along) size = size_max(context, size, minimum_run(context, group, grid));
     // The threads of a workgroup share a row, or have a point each where neighbours lie side by side.
     if (context.target.device && group.tiles.rows == 0) {
       if (i + 1 == grid.size() && (along || !inner)) tiles[size_t(l)] = Form(inner ? kMinimumRun : 8 * kMinimumRun);

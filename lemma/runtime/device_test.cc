@@ -355,7 +355,7 @@ TEST_P(Devices, GiveUpWaitingAndRecover) {
   const auto waited = hasty.wait();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ASSERT_FALSE(waited.ok()) << "after " << seconds << " s: lengthen the kernel";
-  EXPECT_LT(seconds, 1);
+  EXPECT_LT(seconds, 20);  // of a slow machine; that it did not wait for the end is said above
   EXPECT_EQ(waited.error().message, "the device " + info.name + " did not finish within 50 ms");
   // More work behind it; the end of the first is not taken for the end of all.
   ASSERT_OK(hasty.launch(compiled, spin(x, rounds / 2)));
@@ -368,6 +368,15 @@ TEST_P(Devices, GiveUpWaitingAndRecover) {
 
 #ifndef __SANITIZE_ADDRESS__  // what is left behind is a leak
 TEST_P(Devices, LeaveHangingKernelsBehind) {
+  // How long the kernel takes here, by a tenth of it.
+  const auto seconds_since = [](auto start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const DeviceBuffer before = make(std::vector<uint32_t>(kThreads, 5));
+  run(spin(before, 1));
+  ASSERT_OK(device->wait());
+  const auto tenth = std::chrono::steady_clock::now();
+  run(spin(before, 100'000'000));
+  ASSERT_OK(device->wait());
+  const double whole = 10 * seconds_since(tenth);
   options.timeout_seconds = 0.05;
   auto hasty = std::make_unique<Device>(*Device::open(info, options));
   DeviceModule compiled = *hasty->compile(device_testing::kernels(GetParam()), cache);
@@ -377,8 +386,7 @@ TEST_P(Devices, LeaveHangingKernelsBehind) {
   hasty.reset();
   x = {};
   compiled = {};
-  // The kernel needs longer even at 5 cycles a round and 4 GHz.
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 1);
+  EXPECT_LT(seconds_since(start), 0.8 * whole);
   const DeviceBuffer y = make(std::vector<uint32_t>(kThreads, 5));
   run(spin(y, 1));
   EXPECT_EQ(read<uint32_t>(y)[0], spun(5, 1));

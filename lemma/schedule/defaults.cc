@@ -38,6 +38,16 @@ std::vector<bool> live_nodes(const Graph& graph) {
   return live;
 }
 
+void explain_scans(const Graph& graph, const Group& group, const rewrite::Context& context) {
+  for (const Member& m : group.members) {
+    const auto* node = std::get_if<tensor::Comprehension>(&graph.node(m.node));
+    if (!node || !node->scan) continue;
+    const int along = node->with_role(tensor::Role::Scan)[0];
+    context.declined("schedule", node->name, "not split along " + node->indices[size_t(along)].name +
+                     ": threads share its points, in runs of 256 or more where memory lies along them, so fewer points keep one thread");
+  }
+}
+
 }  // namespace
 
 Schedule defaults(const Graph& graph, const rewrite::Context& context, const tile::Target& target) {
@@ -68,6 +78,7 @@ Schedule defaults(const Graph& graph, const rewrite::Context& context, const til
       ++members;
     }
     out.groups.push_back(builder.finish());
+    if (context.log) explain_scans(graph, out.groups.back(), context);
   }
   std::reverse(out.groups.begin(), out.groups.end());
   return out;

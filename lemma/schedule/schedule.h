@@ -76,6 +76,8 @@ Schedule simple(const tensor::Graph& graph);
 base::Result<Group> make_group(const tensor::Graph& graph, std::vector<tensor::Tensor> nodes, const tile::Target& target = {});
 
 std::string print(const Schedule& schedule, const tensor::Graph& graph);
-base::Result<Schedule> parse(const std::string& text, const tensor::Graph& graph, const tile::Target& target = {});
+// `file` is named by what is said of the text.
+base::Result<Schedule> parse(const std::string& text, const tensor::Graph& graph, const tile::Target& target = {},
+                             const std::string& file = "schedule");
 
 }  // namespace lemma::schedule

@@ -5,6 +5,7 @@
 //       kernel s, r, o tile rows=96 stream=256   # streamed: grid b, h, i; stream j; inner d, c
 //     }
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -44,6 +45,7 @@ std::string quoted(const std::string& name) {
 struct Word {
   std::string text;
   int line, column;
+  base::Span span() const { return {"", line, column, int(text.size())}; }
 };
 
 // Words, commas, braces and equals signs; `#` starts a comment.
@@ -108,20 +110,19 @@ std::string print(const Schedule& schedule, const Graph& graph) {
   return out + "}\n";
 }
 
-base::Result<Schedule> parse(const std::string& text, const Graph& graph, const tile::Target& target) {
+namespace {
+
+constexpr int64_t kLargestTile = 16384;  // two of them make a block of a gigabyte
+
+base::Result<Schedule> parse_words(const std::vector<Word>& list, const Graph& graph, const tile::Target& target) {
   std::map<std::string, Tensor> by_name;
-  size_t computing = 0;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (std::holds_alternative<tensor::Input>(graph.nodes[n])) continue;
     by_name.emplace(tensor::name(graph, {Tensor{int32_t(n)}, 0}), Tensor{int32_t(n)});
-    ++computing;
   }
-  const std::vector<Word> list = words(text);
   size_t at = 0;
   auto span = [&]() -> base::Span {
-    if (list.empty()) return {"schedule", 1, 1, 1};
-    const Word& w = list[std::min(at, list.size() - 1)];
-    return {"schedule", w.line, w.column, int(w.text.size())};
+    return list.empty() ? base::Span{"", 1, 1, 1} : list[std::min(at, list.size() - 1)].span();
   };
   auto peek = [&](const char* s) { return at < list.size() && list[at].text == s; };
   auto expect = [&](const char* s) -> base::Result<void> {
@@ -135,8 +136,10 @@ base::Result<Schedule> parse(const std::string& text, const Graph& graph, const 
   LEMMA_TRY_VOID(expect("schedule"));
   LEMMA_TRY_VOID(expect("{"));
   Schedule out;
+  std::vector<base::Span> kernels;  // where each group stands
   std::map<int, bool> seen;
   while (at < list.size() && !peek("}")) {
+    const base::Span kernel = span();
     LEMMA_TRY_VOID(expect("kernel"));
     std::vector<Tensor> nodes;
     do {
@@ -152,7 +155,11 @@ base::Result<Schedule> parse(const std::string& text, const Graph& graph, const 
       ++at;
     } while (peek(",") && ++at);
     auto group = make_group(graph, nodes, target);
-    if (!group) return group.error();
+    if (!group) {
+      base::Diagnostic d = group.error();
+      d.span = kernel;
+      return d;
+    }
     if (peek("tile")) {
       ++at;
       while (at + 2 < list.size() && list[at + 1].text == "=") {
@@ -162,26 +169,34 @@ base::Result<Schedule> parse(const std::string& text, const Graph& graph, const 
                          : list[at].text == "stream"  ? &group->tiles.stream
                                                       : nullptr;
         if (!field) return base::invalid("`" + list[at].text + "` is not a tile", span(), "rows, columns, depth or stream");
+        const std::string& tile = list[at].text;
         at += 2;
         const std::string& digits = list[at].text;
-        if (digits.empty() || digits.size() > 7 || digits.find_first_not_of("0123456789") != std::string::npos ||
-            std::stoll(digits) < 1) {
-          return base::invalid("found `" + digits + "`, expected a size from 1 to 9999999", span());
+        if (digits.size() > 7 || digits.find_first_not_of("0123456789") != std::string::npos || std::stoll(digits) < 1 ||
+            std::stoll(digits) > kLargestTile) {
+          return base::invalid("the tile " + tile + " of " + tensor::name(graph, {nodes.back(), 0}) + " is `" + digits +
+                                   "`, expected a size from 1 to " + std::to_string(kLargestTile),
+                               span(), "a block keeps a tile near; leave it out for the target's default");
         }
         *field = std::stoll(digits);
         ++at;
       }
     }
     out.groups.push_back(*std::move(group));
+    kernels.push_back(kernel);
   }
   LEMMA_TRY_VOID(expect("}"));
   if (at != list.size()) return base::invalid("found `" + list[at].text + "` after the schedule", span());
-  // Launch order: a group after the groups whose values it reads.
-  size_t named = 0;
-  for (const Group& g : out.groups) named += g.members.size();
-  if (named != computing) {
-    return base::invalid("the schedule names " + std::to_string(named) + " of " + std::to_string(computing) + " nodes");
+  std::string missing;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (std::holds_alternative<tensor::Input>(graph.nodes[n]) || seen[int(n)]) continue;
+    missing += (missing.empty() ? "`" : ", `") + tensor::name(graph, {Tensor{int32_t(n)}, 0}) + "`";
   }
+  if (!missing.empty()) {
+    return base::invalid("the schedule does not name " + missing, {"", list[0].line, list[0].column, int(list[0].text.size())},
+                         "each node that computes stands in one kernel; `lemma show --level schedule` prints the default");
+  }
+  // Launch order: a group after the groups whose values it reads.
   std::vector<int> group_of(graph.nodes.size(), -1);
   for (size_t g = 0; g < out.groups.size(); ++g) {
     for (const Member& m : out.groups[g].members) group_of[size_t(m.node.index)] = int(g);
@@ -203,9 +218,25 @@ base::Result<Schedule> parse(const std::string& text, const Graph& graph, const 
       done[g] = moved = true;
       ordered.groups.push_back(out.groups[g]);
     }
-    if (!moved) return base::invalid("two kernels of the schedule each read what the other writes");
+    if (!moved) {
+      const size_t first = size_t(std::find(done.begin(), done.end(), false) - done.begin());
+      return base::invalid("the kernel of " + out.groups[first].name + " and another each read what the other writes", kernels[first],
+                           "put their nodes into one kernel, or split one of them");
+    }
   }
   return ordered;
+}
+
+}  // namespace
+
+base::Result<Schedule> parse(const std::string& text, const Graph& graph, const tile::Target& target, const std::string& file) {
+  auto out = parse_words(words(text), graph, target);
+  if (out) return out;
+  base::Diagnostic d = out.error();
+  d.span.file = file;
+  std::istringstream lines(text);
+  for (int line = 0; line < d.span.line && std::getline(lines, d.excerpt); ++line) {}
+  return d;
 }
 
 }  // namespace lemma::schedule

@@ -169,6 +169,15 @@ bool Parser::begins_operand(const Token& token) const {
   return false;
 }
 
+// What other languages write where an expression begins.
+std::string Parser::spelled_otherwise() const {
+  if (at_ == 0) return "";
+  const Token &before = tokens_[at_ - 1], &token = peek();
+  if (token.symbol("*") && before.symbol("*")) return "powers are written pow(a, b)";
+  if (before.symbol(":") && (token.symbol("]") || token.symbol(","))) return "every dimension has an index of its own, as in x[i, j]";
+  return "";
+}
+
 base::Result<NodeId> Parser::primary() {
   LEMMA_TRY_VOID(deeper());
   const Token token = peek();
@@ -206,7 +215,7 @@ base::Result<NodeId> Parser::primary() {
   } else if (token.kind == TokenKind::Name && !token.word("else") && !token.word("and") && !token.word("or")) {
     out = token.word("scan") && peek(1).kind == TokenKind::Name ? scanned() : named();
   } else {
-    return found("an expression");
+    return found("an expression", spelled_otherwise());
   }
   if (!out.ok()) return out.error();
   --depth_;

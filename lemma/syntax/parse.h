@@ -112,6 +112,7 @@ class Parser {
   base::Result<void> deeper();
   bool begins_operand(const Token& token) const;
   bool at_end_word() const;
+  std::string spelled_otherwise() const;
 
   const Source& source_;
   const std::vector<Token>& tokens_;
