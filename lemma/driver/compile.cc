@@ -1,5 +1,6 @@
 #include "lemma/driver/compile.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "lemma/base/check.h"
@@ -8,6 +9,7 @@
 #include "lemma/rewrite/passes.h"
 #include "lemma/schedule/schedule.h"
 #include "lemma/tensor/print.h"
+#include "lemma/tensor/requirements.h"
 #include "lemma/tile/print.h"
 #include "lemma/tile/validate.h"
 
@@ -30,6 +32,20 @@ class Stages {
   const Trace& trace_;
   std::chrono::steady_clock::time_point last_;
 };
+
+// What the sizes must say for reads to stay inside. A rewrite may read where the source would not (a factor that left an
+// empty sum), so the derived graph is asked as well; what only its forms leave open the source has answered.
+void require_reads(Compiled& out) {
+  const tensor::Requirements written = tensor::requirements(out.source), derived = tensor::requirements(out.derived);
+  out.reads_decided = written.complete;
+  for (const tensor::Requirements* all : {&written, &derived}) {
+    for (const tensor::Requirement& r : all->list) {
+      const auto same = [&](const tile::Assert& a) { return a.condition == r.condition; };
+      std::vector<tile::Assert>& known = out.program.requirements;
+      if (std::none_of(known.begin(), known.end(), same)) known.push_back({{}, r.condition, r.message});
+    }
+  }
+}
 
 }  // namespace
 
@@ -57,6 +73,7 @@ base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& option
   stages.done("schedule", [&] { return out.schedule; });
 
   LEMMA_TRY(out.program, lower::lower(out.derived, schedule, options.target));
+  require_reads(out);
   if (const auto valid = tile::validate(out.program); !valid) {
     LEMMA_CHECK(false, base::render(valid.error()) + tile::print(out.program));
   }

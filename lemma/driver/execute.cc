@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "lemma/tensor/bind.h"
+#include "lemma/tensor/validate.h"
 
 namespace lemma::driver {
 namespace {
@@ -116,8 +117,9 @@ Result<Call> prepare(const Compiled& compiled, const Arguments& arguments) {
   const tensor::Graph& graph = compiled.derived;
   Call call;
   LEMMA_TRY(call.sizes, infer_sizes(compiled.source, arguments));
-  // bind checks ranges and divisors; its graph is not needed.
-  if (const auto bound = tensor::bind(compiled.source, call.sizes); !bound) return bound.error();
+  // bind checks ranges and divisors.
+  LEMMA_TRY(const tensor::Graph bound, tensor::bind(compiled.source, call.sizes));
+  if (!compiled.reads_decided) LEMMA_TRY_VOID(tensor::check_bounds(bound));
   LEMMA_TRY_VOID(check_memory(compiled.source, call.sizes));
   LEMMA_TRY_VOID(check_inputs(compiled.source, arguments.inputs, call.sizes));
   ProgramSizes sizes(compiled.program, call.sizes);
