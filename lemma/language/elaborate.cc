@@ -6,6 +6,7 @@
 
 #include "lemma/language/build.h"
 #include "lemma/language/language.h"
+#include "lemma/language/point_counts.h"
 #include "lemma/tensor/validate.h"
 #include "lemma/view/solve.h"
 
@@ -43,6 +44,7 @@ class Elaborator {
     }
     // What the steps above do not say is said by the graph's own rules.
     LEMMA_TRY_VOID(tensor::validate(c_.graph));
+    LEMMA_TRY_VOID(check_point_counts(c_.graph));
     return std::move(c_.graph);
   }
 
