@@ -4,9 +4,11 @@
 #include <chrono>
 
 #include "lemma/base/check.h"
+#include "lemma/driver/roundings.h"
 #include "lemma/emit/c.h"
 #include "lemma/lower/lower.h"
 #include "lemma/rewrite/passes.h"
+#include "lemma/rewrite/round_stores.h"
 #include "lemma/schedule/schedule.h"
 #include "lemma/tensor/print.h"
 #include "lemma/tensor/requirements.h"
@@ -59,7 +61,7 @@ base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& option
 
   out.derived = options.derive ? rewrite::derive(out.source, context, [&](std::string_view pass, const tensor::Graph& g, double) {
     stages.done(std::string(pass), [&] { return tensor::print(g); });
-  }) : out.source;
+  }) : rewrite::round_stores(out.source, context);
 
   schedule::Schedule schedule;
   if (options.schedule) {
@@ -76,6 +78,9 @@ base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& option
   require_reads(out);
   if (const auto valid = tile::validate(out.program); !valid) {
     LEMMA_CHECK(false, base::render(valid.error()) + tile::print(out.program));
+  }
+  for (const Kept& k : kept_narrow(out.program)) {
+    out.decisions.push_back({"lower", k.buffer, true, "kept in " + std::string(scalar::name(k.type)) + " inside a block, where the target multiplies it: each value is rounded once more"});
   }
   stages.done("tile", [&] { return tile::print(out.program); });
 

@@ -276,8 +276,7 @@ void epilogue(Product& p, const Form& r0, const Form& rows, tile::Block& block) 
         tile::Access to;
         to.buffer = global->buffer;
         for (int d : output.dims) to.coords.push_back(forms[size_t(d)]);
-        const scalar::Kind kind = scalar::kind_of(c.program.buffers[size_t(to.buffer)].type);
-        map.stores.push_back({to, scalar::cast(body, kind), {}, {}});
+        map.stores.push_back({to, stored_as(body, c.program.buffers[size_t(to.buffer)].type), {}, {}});
       }
       if (read_inside(c.graph, p.group, value)) {
         if (is_product) {

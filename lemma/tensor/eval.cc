@@ -97,6 +97,29 @@ Array whole_array(const Stored& stored) {
   return out;
 }
 
+// Readers see what a node's stored type holds. What leaves as an output stays unrounded: whoever compares with it allows
+// its rounding once.
+void round_reads(const Graph& graph, Node& node) {
+  const auto rounded = [&](const std::vector<Read>& reads, scalar::Expr root) {
+    if (!root.valid()) return root;
+    return scalar::rewrite(root, root.arena(), [&](scalar::Expr e, std::span<const scalar::Expr>) {
+      if (!e.is(scalar::Op::Arg) || !scalar::is_float(e.kind())) return scalar::Expr();
+      const Value source = reads[size_t(e.payload())].source;
+      const scalar::DType stored = type(graph, source);
+      const bool narrow = scalar::is_float(stored) && scalar::bits(stored) < 32;
+      if (!narrow || std::holds_alternative<Input>(graph.node(source.node))) return scalar::Expr();
+      return scalar::round_to(e, stored);
+    });
+  };
+  base::match(
+      node, [](Input&) {},
+      [&](Comprehension& c) {
+        for (scalar::Expr& e : c.body) e = rounded(c.reads, e);
+        for (scalar::Expr& e : c.initial) e = rounded(c.reads, e);
+      },
+      [&](Scatter& s) { s.body = rounded(s.reads, s.body); });
+}
+
 }  // namespace
 
 base::Result<Oracle> Oracle::make(Graph graph, OracleOptions options) {
@@ -108,6 +131,7 @@ base::Result<Oracle> Oracle::make(Graph graph, OracleOptions options) {
   std::vector<Binding> bindings;
   for (const Size& s : graph.sizes) bindings.push_back({s.name, *s.value});
   LEMMA_TRY(Graph bound, tensor::bind(graph, bindings));
+  for (Node& node : bound.nodes) round_reads(bound, node);
   Oracle out(std::move(bound), options);
   out.inputs_.resize(out.graph_.nodes.size());
   return out;
