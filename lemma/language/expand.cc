@@ -161,6 +161,11 @@ base::Diagnostic Expander::unknown(int frame, NodeId ast, const std::string& nam
       return d;
     }
   }
+  const bool bound = !called && std::any_of(c_.vars.begin(), c_.vars.end(), [&](const Var& v) { return v.name == name; });
+  if (bound) {
+    return c_.fail(frame, ast, shown + " is not defined here, outside the fold that binds it",
+                   "the body of a fold ends before + and -; put what belongs to it in parentheses: sum(" + syntax::quote(name) + ") (...)");
+  }
   std::string suggestion = near.empty() ? "" : "did you mean `" + syntax::quote(near) + "`?";
   if (suggestion.empty() && !called) suggestion = "declare it with dim or input, define it above, or bind it as an index of this equation";
   return c_.fail(frame, ast, called ? "there is no function or monoid " + shown : shown + " is not defined", std::move(suggestion));
