@@ -116,6 +116,15 @@ States declare_states(Unit& unit, const Task& task, bool varying, const std::str
   return out;
 }
 
+void reset_states(Unit& unit, const Task& task, const States& states) {
+  for (size_t i = 0; i < task.components.size(); ++i) {
+    const Kind kind = task.fold.kinds[task.components[i]];
+    Frame frame;
+    const Value identity = emit_value(unit, frame, task.fold.identity[task.components[i]]);
+    unit.out.line(states.names[i] + " = " + (states.varying ? as_vector(identity, kind) : identity.text) + ";");
+  }
+}
+
 // What the states hold already, in place of the identity.
 void load_states(Unit& unit, const Frame& frame, const Task& task, const States& states) {
   for (size_t i = 0; i < task.components.size(); ++i) {
@@ -350,6 +359,16 @@ void fetch_ahead(Unit& unit, const Frame& row, const Ahead& ahead, const std::st
   }
 }
 
+// Steps of the unrolled loop after which accumulators join a total and begin anew. A sum of n terms that lie far from 0
+// loses, at each step, half a unit in the last place of what has been summed so far; sums of few terms, summed, lose little.
+constexpr int kBlockSteps = 16;
+
+bool sums_floats(const Task& task) {
+  return std::any_of(task.components.begin(), task.components.end(), [&](size_t c) {
+    return scalar::is_float(task.fold.kinds[c]) && task.fold.merge[c].is(Op::Add);
+  });
+}
+
 void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
   for (const Range& r : task.points) open_loop(unit, r);
   unit.out.open("");
@@ -359,13 +378,15 @@ void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
   std::vector<States> vectors;
   for (int u = 0; u < copies; ++u) vectors.push_back(declare_states(unit, task, true, "a"));
   const Range* lanes = nullptr;
+  for (const Range& r : task.reduce.reduces) if (r.var == lane_var) lanes = &r;
+  const auto n = lanes->extent.constant();
+  const bool blocks = sums_floats(task) && (!n || *n > kBlockSteps * copies * unit.lanes());
+  const States total = blocks ? declare_states(unit, task, true, "t") : States{};
   int outer = 0;
   for (const Range& r : task.reduce.reduces) {
-    if (r.var == lane_var) lanes = &r;
-    else {
-      open_loop(unit, r);
-      ++outer;
-    }
+    if (r.var == lane_var) continue;
+    open_loop(unit, r);
+    ++outer;
   }
   note_range(unit, *lanes);
   const std::string& v = unit.var_name(lane_var);
@@ -389,15 +410,31 @@ void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
     });
     unit.out.close();
   };
-  const auto n = lanes->extent.constant();
+  const auto join = [&] {
+    for (int u = copies - 1; u > 0; --u) merge(unit, task, vectors[size_t(u - 1)], vectors[size_t(u)].names);
+  };
   const bool unrolled = !n || *n >= copies * unit.lanes();
   if (unrolled) {
     const std::vector<std::string> ahead = ahead_steps(unit, row, task, *lanes);
     const std::string stride = std::to_string(copies) + " * LM_LANES";
-    unit.out.open("for (; " + v + " + " + stride + " <= " + body.high() + "; " + v + " += " + stride + ")");
+    std::string end = body.high();
+    if (blocks) {
+      const std::string block = std::to_string(kBlockSteps) + " * " + stride;
+      end = unit.fresh("end");
+      unit.out.open("for (;;)");
+      unit.out.line("const int64_t " + end + " = " + body.high() + " - " + v + " > " + block + " ? " + v + " + " + block + " : " + body.high() + ";");
+    }
+    unit.out.open("for (; " + v + " + " + stride + " <= " + end + "; " + v + " += " + stride + ")");
     for (size_t i = 0; i < ahead.size(); ++i) fetch_ahead(unit, row, task.part->ahead[i], ahead[i], copies);
     for (int u = 0; u < copies; ++u) group(u, "");
     unit.out.close();
+    if (blocks) {
+      unit.out.line("if (" + v + " + " + stride + " > " + body.high() + ") break;");
+      join();
+      merge(unit, task, total, vectors[0].names);
+      for (const States& s : vectors) reset_states(unit, task, s);
+      unit.out.close();
+    }
   }
   unit.out.open("for (; " + v + " + LM_LANES <= " + body.high() + "; " + v + " += LM_LANES)");
   group(0, "");
@@ -408,7 +445,8 @@ void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
   group(0, count);
   unit.out.close();
   unit.out.close(1 + outer);
-  for (int u = copies - 1; u > 0; --u) merge(unit, task, vectors[size_t(u - 1)], vectors[size_t(u)].names);
+  join();
+  if (blocks) merge(unit, task, vectors[0], total.names);
   fold_lanes(unit, task, states, vectors[0]);
   Frame frame;
   store_states(unit, frame, task, states, {});
