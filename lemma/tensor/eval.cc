@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "lemma/base/match.h"
+#include "lemma/scalar/convert.h"
 #include "lemma/tensor/bind.h"
 #include "lemma/tensor/compute.h"
 #include "lemma/tensor/demand.h"
@@ -97,27 +98,26 @@ Array whole_array(const Stored& stored) {
   return out;
 }
 
-// Readers see what a node's stored type holds. What leaves as an output stays unrounded: whoever compares with it allows
-// its rounding once.
-void round_reads(const Graph& graph, Node& node) {
-  const auto rounded = [&](const std::vector<Read>& reads, scalar::Expr root) {
-    if (!root.valid()) return root;
-    return scalar::rewrite(root, root.arena(), [&](scalar::Expr e, std::span<const scalar::Expr>) {
-      if (!e.is(scalar::Op::Arg) || !scalar::is_float(e.kind())) return scalar::Expr();
-      const Value source = reads[size_t(e.payload())].source;
-      const scalar::DType stored = type(graph, source);
+// Values of narrow float types that nodes read on which an output hangs.
+std::vector<std::vector<char>> rounded_outputs(const Graph& graph) {
+  std::vector<std::vector<char>> out(graph.nodes.size());
+  std::vector<char> live(graph.nodes.size());
+  for (size_t n = 0; n < graph.nodes.size(); ++n) out[n].resize(size_t(output_count(graph.nodes[n])));
+  for (const GraphOutput& o : graph.outputs) live[size_t(o.value.node.index)] = true;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    if (!live[n]) continue;
+    for (Value v : sources(graph.nodes[n])) {
+      live[size_t(v.node.index)] = true;
+      const scalar::DType stored = type(graph, v);
       const bool narrow = scalar::is_float(stored) && scalar::bits(stored) < 32;
-      if (!narrow || std::holds_alternative<Input>(graph.node(source.node))) return scalar::Expr();
-      return scalar::round_to(e, stored);
-    });
-  };
-  base::match(
-      node, [](Input&) {},
-      [&](Comprehension& c) {
-        for (scalar::Expr& e : c.body) e = rounded(c.reads, e);
-        for (scalar::Expr& e : c.initial) e = rounded(c.reads, e);
-      },
-      [&](Scatter& s) { s.body = rounded(s.reads, s.body); });
+      if (narrow && !std::holds_alternative<Input>(graph.node(v.node))) out[size_t(v.node.index)][size_t(v.output)] = true;
+    }
+  }
+  return out;
+}
+
+void round_values(Stored& stored) {
+  for (Scalar& s : stored.values) s = scalar::from_float(scalar::rounded(stored.type, s.f));
 }
 
 }  // namespace
@@ -131,7 +131,6 @@ base::Result<Oracle> Oracle::make(Graph graph, OracleOptions options) {
   std::vector<Binding> bindings;
   for (const Size& s : graph.sizes) bindings.push_back({s.name, *s.value});
   LEMMA_TRY(Graph bound, tensor::bind(graph, bindings));
-  for (Node& node : bound.nodes) round_reads(bound, node);
   Oracle out(std::move(bound), options);
   out.inputs_.resize(out.graph_.nodes.size());
   return out;
@@ -217,6 +216,7 @@ base::Result<void> Oracle::check_range(const Input& input, const Bound& bound) c
 
 base::Result<void> Oracle::evaluate(const std::vector<Request>& requests, StoredNodes& stored) const {
   const std::vector<Demand> demands = find_demands(graph_, requests);
+  const std::vector<std::vector<char>> rounded = rounded_outputs(graph_);
   stored.assign(graph_.nodes.size(), {});
   std::vector<size_t> last_reader(graph_.nodes.size(), 0);
   std::vector<std::vector<size_t>> done_after(graph_.nodes.size());
@@ -241,6 +241,10 @@ base::Result<void> Oracle::evaluate(const std::vector<Request>& requests, Stored
     } else {
       LEMMA_TRY(Stored out, compute(graph_, std::get<Scatter>(graph_.nodes[n]), stored, arithmetic));
       stored[n].push_back(std::move(out));
+    }
+    // What is read further is what its type holds; what only leaves stays as it is: whoever compares allows its rounding.
+    for (size_t o = 0; o < rounded[n].size(); ++o) {
+      if (rounded[n][o]) round_values(stored[n][o]);
     }
     for (size_t done : done_after[n]) stored[done] = {};
   }
