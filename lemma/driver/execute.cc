@@ -45,6 +45,16 @@ class ProgramSizes {
       if (size && !values_[size_t(*size)]) values_[size_t(*size)] = array.strides[d];
     }
   }
+  // Requirements over sizes that are known; the program asks again about the others.
+  Result<void> require() const {
+    for (const tile::Assert& a : program_.requirements) {
+      const std::vector<int> used = a.condition.ids(AtomKind::Size);
+      const bool known = std::all_of(used.begin(), used.end(), [&](int s) { return values_[size_t(s)].has_value(); });
+      if (!known || a.condition.evaluate([&](const Atom& s) { return *values_[size_t(s.id)]; })) continue;
+      return base::invalid(a.message);
+    }
+    return {};
+  }
   // Those that the caller passes: without a definition, "threads" left out.
   Result<std::vector<int64_t>> passed() const {
     std::vector<int64_t> out;
@@ -137,6 +147,7 @@ Result<Call> prepare(const Compiled& compiled, const Arguments& arguments) {
     call.buffers.push_back(array.data());
     call.arrays.push_back(std::move(array));
   }
+  LEMMA_TRY_VOID(sizes.require());
   LEMMA_TRY(call.program_sizes, sizes.passed());
   poison(call, 0xff);
   return call;
