@@ -14,11 +14,17 @@ using tensor::Graph;
 using tensor::Value;
 using view::Form;
 
-// Values that nodes, or outputs of another type, read.
+// Values that nodes on which an output hangs, or outputs of another type, read.
 std::set<Value> read_values(const Graph& graph) {
   std::set<Value> out;
-  for (const tensor::Node& node : graph.nodes) {
-    for (Value v : tensor::sources(node)) out.insert(v);
+  std::vector<char> live(graph.nodes.size());
+  for (const tensor::GraphOutput& o : graph.outputs) live[size_t(o.value.node.index)] = true;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    if (!live[n]) continue;
+    for (Value v : tensor::sources(graph.nodes[n])) {
+      live[size_t(v.node.index)] = true;
+      out.insert(v);
+    }
   }
   for (const tensor::GraphOutput& o : graph.outputs) {
     if (o.type != tensor::type(graph, o.value)) out.insert(o.value);
