@@ -8,6 +8,7 @@
 #include "lemma/emit/body.h"
 #include "lemma/emit/fold.h"
 #include "lemma/emit/general_fold.h"
+#include "lemma/emit/reduce_plan.h"
 #include "lemma/emit/statements.h"
 #include "lemma/emit/store.h"
 #include "lemma/emit/value.h"
@@ -26,73 +27,6 @@ using view::Form;
 
 namespace {
 
-// One reduction to write: some components of a statement, over the points they depend on.
-struct Task {
-  const Reduce& reduce;
-  const Fold& fold;
-  std::vector<size_t> components;
-  std::vector<Range> points;
-  BodyText body;               // roots: the steps of these components
-  const RowPart* part = nullptr;
-};
-
-enum class Form3 { Scalar, PointLanes, ReduceLanes };
-struct Plan {
-  Form3 form = Form3::Scalar;
-  Var lane_var = -1;
-};
-
-bool too_short(const Unit& unit, const Range& r) {
-  const auto n = r.extent.constant();
-  return n && *n < std::max(2, unit.lanes() / 4);
-}
-
-bool wide(const Task& task) {
-  for (size_t c : task.components) {
-    if (scalar::is_wide(task.fold.kinds[c])) return true;
-  }
-  return false;
-}
-
-int read_score(const Unit& unit, const Task& task, Var v) {
-  int score = 0;
-  const std::vector<bool> used = used_reads(task.body);
-  for (size_t r = 0; r < used.size(); ++r) {
-    if (used[r]) score += lane_score(unit, task.reduce.reads[r], v, false);
-  }
-  return score;
-}
-
-Plan plan_reduce(const Unit& unit, const Task& task) {
-  Plan plan;
-  if (unit.lanes() <= 1 || wide(task)) return plan;
-  int best = -1;
-  for (const Range& r : task.points) {
-    if (too_short(unit, r) || !lanes_possible(unit, task.body, r.var)) continue;
-    bool ok = true;
-    int score = read_score(unit, task, r.var);
-    for (size_t c : task.components) {
-      const Access& state = task.reduce.states[c];
-      if (scalar::is_wide(scalar::kind_of(unit.buffer(state.buffer).type))) ok = false;
-      score += lane_score(unit, state, r.var, true) > 0 ? 1 : 0;
-    }
-    if (ok && score >= best) {
-      best = score;
-      plan = {Form3::PointLanes, r.var};
-    }
-  }
-  if (!task.reduce.monoid->commutative) return plan;
-  for (const Range& r : task.reduce.reduces) {
-    if (too_short(unit, r) || !lanes_possible(unit, task.body, r.var)) continue;
-    const int score = read_score(unit, task, r.var);
-    if (score > best || (score == best && plan.form == Form3::ReduceLanes)) {
-      best = score;
-      plan = {Form3::ReduceLanes, r.var};
-    }
-  }
-  return plan;
-}
-
 // ---- States in variables ----
 
 struct States {
@@ -102,7 +36,7 @@ struct States {
 
 std::string declared_type(Kind kind, bool varying) { return varying ? vector_type(kind) : c_type(kind); }
 
-States declare_states(Unit& unit, const Task& task, bool varying, const std::string& stem) {
+States declare_states(Unit& unit, const ReduceTask& task, bool varying, const std::string& stem) {
   States out;
   out.varying = varying;
   for (size_t c : task.components) {
@@ -116,7 +50,7 @@ States declare_states(Unit& unit, const Task& task, bool varying, const std::str
   return out;
 }
 
-void reset_states(Unit& unit, const Task& task, const States& states) {
+void reset_states(Unit& unit, const ReduceTask& task, const States& states) {
   for (size_t i = 0; i < task.components.size(); ++i) {
     const Kind kind = task.fold.kinds[task.components[i]];
     Frame frame;
@@ -126,7 +60,7 @@ void reset_states(Unit& unit, const Task& task, const States& states) {
 }
 
 // What the states hold already, in place of the identity.
-void load_states(Unit& unit, const Frame& frame, const Task& task, const States& states) {
+void load_states(Unit& unit, const Frame& frame, const ReduceTask& task, const States& states) {
   for (size_t i = 0; i < task.components.size(); ++i) {
     const size_t c = task.components[i];
     const Access& access = task.reduce.states[c];
@@ -136,7 +70,7 @@ void load_states(Unit& unit, const Frame& frame, const Task& task, const States&
 }
 
 // The frame with the states behind the reads.
-void bind_states(Frame& frame, const Task& task, const States& states) {
+void bind_states(Frame& frame, const ReduceTask& task, const States& states) {
   const size_t reads = task.fold.reads;
   frame.reads.resize(reads + task.fold.kinds.size());
   frame.present.resize(frame.reads.size());
@@ -148,7 +82,7 @@ void bind_states(Frame& frame, const Task& task, const States& states) {
 }
 
 // states = step(states, element); masked lanes keep what they had.
-void step(Unit& unit, Frame& frame, const Task& task, const States& states, const std::string& mask) {
+void step(Unit& unit, Frame& frame, const ReduceTask& task, const States& states, const std::string& mask) {
   bind_states(frame, task, states);
   const std::vector<Value> next = emit_values(unit, frame, task.body.roots);
   std::vector<std::string> texts;
@@ -169,7 +103,7 @@ void step(Unit& unit, Frame& frame, const Task& task, const States& states, cons
 }
 
 // left = merge(left, right), componentwise as the monoid says.
-void merge(Unit& unit, const Task& task, const States& left, const std::vector<std::string>& right) {
+void merge(Unit& unit, const ReduceTask& task, const States& left, const std::vector<std::string>& right) {
   Frame frame;
   frame.lane_var = left.varying ? 0 : -1;  // any: only whether values vary matters
   const size_t n = task.fold.kinds.size();
@@ -196,7 +130,7 @@ void merge(Unit& unit, const Task& task, const States& left, const std::vector<s
   for (size_t i = 0; i < next.size(); ++i) unit.out.line(left.names[i] + " = " + names[i] + ";");
 }
 
-void store_states(Unit& unit, Frame& frame, const Task& task, const States& states, const LaneMask& mask) {
+void store_states(Unit& unit, Frame& frame, const ReduceTask& task, const States& states, const LaneMask& mask) {
   for (size_t i = 0; i < task.components.size(); ++i) {
     const size_t c = task.components[i];
     const Value value{states.names[i], states.varying};
@@ -207,7 +141,7 @@ void store_states(Unit& unit, Frame& frame, const Task& task, const States& stat
 
 // ---- Forms ----
 
-void scalar_reduce(Unit& unit, const Task& task) {
+void scalar_reduce(Unit& unit, const ReduceTask& task) {
   for (const Range& r : task.points) open_loop(unit, r);
   unit.out.open("");
   const States states = declare_states(unit, task, false, "s");
@@ -226,7 +160,7 @@ void scalar_reduce(Unit& unit, const Task& task) {
 }
 
 // The states as vectors: loaded lanes for `accumulate`.
-void load_lane_states(Unit& unit, const Frame& frame, const Task& task, const States& states, const std::string& count) {
+void load_lane_states(Unit& unit, const Frame& frame, const ReduceTask& task, const States& states, const std::string& count) {
   for (size_t i = 0; i < task.components.size(); ++i) {
     const size_t c = task.components[i];
     const Access& access = task.reduce.states[c];
@@ -247,7 +181,7 @@ void load_lane_states(Unit& unit, const Frame& frame, const Task& task, const St
 }
 
 // Lanes from the variable on: `groups` vectors of them at once, or `count` lanes of one.
-void point_lane_group(Unit& unit, const Task& task, const Range& lanes, int groups, const std::string& count) {
+void point_lane_group(Unit& unit, const ReduceTask& task, const Range& lanes, int groups, const std::string& count) {
   Frame row;
   row.lane_var = lanes.var;
   std::vector<States> states;
@@ -272,7 +206,7 @@ void point_lane_group(Unit& unit, const Task& task, const Range& lanes, int grou
   for (int u = 0; u < groups; ++u) store_states(unit, frames[size_t(u)], task, states[size_t(u)], {"", count});
 }
 
-void point_lanes(Unit& unit, const Task& task, Var lane_var) {
+void point_lanes(Unit& unit, const ReduceTask& task, Var lane_var) {
   const Range* lanes = nullptr;
   int outer = 0;
   for (const Range& r : task.points) {
@@ -310,7 +244,7 @@ void point_lanes(Unit& unit, const Task& task, Var lane_var) {
 }
 
 // Folds the lanes of `vectors` into the scalar states: halves onto halves, in a fixed order.
-void fold_lanes(Unit& unit, const Task& task, const States& states, const States& vectors) {
+void fold_lanes(Unit& unit, const ReduceTask& task, const States& states, const States& vectors) {
   for (int h = unit.lanes() / 2; h > 0; h /= 2) {
     unit.out.line("#if LM_LANES >= " + std::to_string(2 * h));
     unit.out.open("");
@@ -338,7 +272,7 @@ constexpr int kLineBytes = 64;
 constexpr int64_t kRowBytes = 16 << 10;  // of a row that may wait in the nearest cache until it is read
 
 // How far ahead the next row's elements lie, 0 where rows are too long to be fetched early.
-std::vector<std::string> ahead_steps(Unit& unit, const Frame& row, const Task& task, const Range& lanes) {
+std::vector<std::string> ahead_steps(Unit& unit, const Frame& row, const ReduceTask& task, const Range& lanes) {
   std::vector<std::string> out;
   for (const Ahead& a : task.part->ahead) {
     out.push_back(unit.fresh("k"));
@@ -363,13 +297,13 @@ void fetch_ahead(Unit& unit, const Frame& row, const Ahead& ahead, const std::st
 // loses, at each step, half a unit in the last place of what has been summed so far; sums of few terms, summed, lose little.
 constexpr int kBlockSteps = 16;
 
-bool sums_floats(const Task& task) {
+bool sums_floats(const ReduceTask& task) {
   return std::any_of(task.components.begin(), task.components.end(), [&](size_t c) {
     return scalar::is_float(task.fold.kinds[c]) && task.fold.merge[c].is(Op::Add);
   });
 }
 
-void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
+void reduce_lanes(Unit& unit, const ReduceTask& task, Var lane_var) {
   for (const Range& r : task.points) open_loop(unit, r);
   unit.out.open("");
   const States states = declare_states(unit, task, false, "s");
@@ -453,14 +387,14 @@ void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
   unit.out.close(1 + int(task.points.size()));
 }
 
-void emit_task(Unit& unit, const Task& task) {
+void emit_task(Unit& unit, const ReduceTask& task) {
   for (const Range& r : task.points) note_range(unit, r);
   for (const Range& r : task.reduce.reduces) note_range(unit, r);
-  const Plan plan = plan_reduce(unit, task);
+  const ReducePlan plan = plan_reduce(unit, task);
   switch (plan.form) {
-    case Form3::Scalar: return scalar_reduce(unit, task);
-    case Form3::PointLanes: return point_lanes(unit, task, plan.lane_var);
-    case Form3::ReduceLanes: return reduce_lanes(unit, task, plan.lane_var);
+    case ReduceForm::Scalar: return scalar_reduce(unit, task);
+    case ReduceForm::PointLanes: return point_lanes(unit, task, plan.lane_var);
+    case ReduceForm::ReduceLanes: return reduce_lanes(unit, task, plan.lane_var);
   }
 }
 
@@ -513,7 +447,7 @@ std::optional<Var> lane_variable(Unit& unit, const Reduce& reduce) {
   if (!groups || groups->size() != 1) return std::nullopt;
   const Fold fold = make_fold(unit, *reduce.monoid, reduce.body, reduce.reads.size());
   const RowPart none;
-  const Task task{reduce, fold, (*groups)[0], points_of(reduce, 0), {&reduce.where, &reduce.reads, fold.step}, &none};
+  const ReduceTask task{reduce, fold, (*groups)[0], points_of(reduce, 0), {&reduce.where, &reduce.reads, fold.step}, &none};
   for (const Range& r : reduce.points) note_range(unit, r);
   for (const Range& r : reduce.reduces) note_range(unit, r);
   return plan_reduce(unit, task).lane_var;
@@ -526,7 +460,7 @@ void emit_reduce(Unit& unit, const Reduce& reduce, const RowPart& part) {
   if (!groups) return emit_general_reduce(unit, reduce);
   const Fold fold = make_fold(unit, *reduce.monoid, reduce.body, reduce.reads.size());
   for (const std::vector<size_t>& members : *groups) {
-    Task task{reduce, fold, members, points_of(reduce, members[0]), {}, &part};
+    ReduceTask task{reduce, fold, members, points_of(reduce, members[0]), {}, &part};
     std::vector<Expr> roots;
     for (size_t c : members) roots.push_back(fold.step[c]);
     task.body = {&reduce.where, &reduce.reads, roots};
