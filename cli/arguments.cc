@@ -210,6 +210,9 @@ Result<std::vector<Destination>> parse_destinations(const Graph& graph, const st
     }
     if (!parts) return base::invalid("'--out " + text + "' names no output", {}, "write it as --out y=file.npy");
     if (!known) return base::invalid("the program has no output '" + parts->name + "'", {}, "its outputs are " + all);
+    for (const Destination& given : out) {
+      if (given.output == parts->name) return base::invalid("output '" + parts->name + "' is given two places, '" + given.place + "' and '" + parts->value + "'", {}, "leave one out");
+    }
     LEMMA_TRY(const runtime::FilePlace place, runtime::parse_place(parts->value));
     // Said before anything long has run.
     std::filesystem::path folder = std::filesystem::path(place.path).parent_path();

@@ -100,6 +100,45 @@ TEST(Cli, ChecksAgainstTheOracle) {
   EXPECT_NE(w.run("--json check steps.lemma --size N=9 --random 1").out.find("\"allowed\": 0.0819"), std::string::npos);
 }
 
+TEST(Cli, RefusesSizesAtWhichReadsLeave) {
+  const Workplace w;
+  w.write("ring.lemma", "dim N, M\ninput x[N]\ny[i < M] = x[i % N]\noutput y\n");
+  w.write("longer.lemma", "dim N, M\ninput x[N]\ny[i < M] = x[i]\noutput y\n");
+  for (const char* command : {"run", "check"}) {
+    const std::string start = "--quiet " + std::string(command) + " ";
+    const Result ring = w.run(start + "ring.lemma --random 1 --size N=0 --size M=300");
+    EXPECT_EQ(ring.code, 2);
+    EXPECT_EQ(ring.err, "error: y reads x[i % N], which needs N > 0\n");
+    EXPECT_EQ(w.run(start + "ring.lemma --random 1 --size N=0 --size M=0").code, 0);
+    EXPECT_EQ(w.run(start + "longer.lemma --random 1 --size N=3 --size M=3000000").code, 2);
+    EXPECT_EQ(w.run(start + "longer.lemma --random 1 --size N=300 --size M=3").code, 0);
+  }
+}
+
+TEST(Cli, ChecksATileProgramByItsInterpreterFirst) {
+  const Workplace w;
+  w.write("leaves.tile",
+          "program {\n  size N\n  input x f32[N]\n  output y f32[N]\n  kernel k {\n    map (i < N) {\n"
+          "      y[i] = x[i + 100000000000]\n    }\n  }\n}\n");
+  const Result r = w.run("--quiet check leaves.tile --random 1 --size N=5");
+  EXPECT_EQ(r.code, 2) << r.out << r.err;
+  EXPECT_NE(r.err.find("x"), std::string::npos) << r.err;
+}
+
+TEST(Cli, RefusesWhatSaysNothingOrTwoThings) {
+  const Workplace w;
+  w.write("empty.lemma", "");
+  w.write("marked.lemma", "\xEF\xBB\xBF" "dim N\ninput x[N] : f32\ny[i] = x[i]\noutput y\n");
+  const Result empty = w.run("check empty.lemma");
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_EQ(empty.err, "error: the program has no output, so there is nothing to check\n  help: name one: output y\n");
+  EXPECT_EQ(w.run("run twice.lemma --random 1 --size N=3 --out y=a.npy --out y=b.npy").code, 2);
+  EXPECT_EQ(w.run("check marked.lemma --random 1 --size N=3").code, 0);
+  ASSERT_TRUE(runtime::write_npy(w.file("x.npy"), counting({5})).ok());
+  EXPECT_EQ(w.run("run twice.lemma --in x=x.npy:i32").code, 2);
+  EXPECT_EQ(w.run("run twice.lemma --in x=x.npy:f32").code, 0);
+}
+
 TEST(Cli, SaysThatLawsWereTested) {
   const Workplace w;
   const Result r = w.run("check " LEMMA_SOURCE_DIR "/examples/user_monoid.lemma --size N=9 --size M=70 --random 5");

@@ -1,13 +1,17 @@
 #include "lemma/driver/compile.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "lemma/base/check.h"
+#include "lemma/driver/roundings.h"
 #include "lemma/emit/c.h"
 #include "lemma/lower/lower.h"
 #include "lemma/rewrite/passes.h"
+#include "lemma/rewrite/round_stores.h"
 #include "lemma/schedule/schedule.h"
 #include "lemma/tensor/print.h"
+#include "lemma/tensor/requirements.h"
 #include "lemma/tile/print.h"
 #include "lemma/tile/validate.h"
 
@@ -31,6 +35,20 @@ class Stages {
   std::chrono::steady_clock::time_point last_;
 };
 
+// What the sizes must say for reads to stay inside. A rewrite may read where the source would not (a factor that left an
+// empty sum), so the derived graph is asked as well; what only its forms leave open the source has answered.
+void require_reads(Compiled& out) {
+  const tensor::Requirements written = tensor::requirements(out.source), derived = tensor::requirements(out.derived);
+  out.reads_decided = written.complete;
+  for (const tensor::Requirements* all : {&written, &derived}) {
+    for (const tensor::Requirement& r : all->list) {
+      const auto same = [&](const tile::Assert& a) { return a.condition == r.condition; };
+      std::vector<tile::Assert>& known = out.program.requirements;
+      if (std::none_of(known.begin(), known.end(), same)) known.push_back({{}, r.condition, r.message});
+    }
+  }
+}
+
 }  // namespace
 
 base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& options, const Trace& trace) {
@@ -43,7 +61,7 @@ base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& option
 
   out.derived = options.derive ? rewrite::derive(out.source, context, [&](std::string_view pass, const tensor::Graph& g, double) {
     stages.done(std::string(pass), [&] { return tensor::print(g); });
-  }) : out.source;
+  }) : rewrite::round_stores(out.source, context);
 
   schedule::Schedule schedule;
   if (options.schedule) {
@@ -57,8 +75,12 @@ base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& option
   stages.done("schedule", [&] { return out.schedule; });
 
   LEMMA_TRY(out.program, lower::lower(out.derived, schedule, options.target));
+  require_reads(out);
   if (const auto valid = tile::validate(out.program); !valid) {
     LEMMA_CHECK(false, base::render(valid.error()) + tile::print(out.program));
+  }
+  for (const Kept& k : kept_narrow(out.program)) {
+    out.decisions.push_back({"lower", k.buffer, true, "kept in " + std::string(scalar::name(k.type)) + " inside a block, where the target multiplies it: each value is rounded once more"});
   }
   stages.done("tile", [&] { return tile::print(out.program); });
 

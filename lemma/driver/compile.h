@@ -34,6 +34,7 @@ struct Compiled {
   tile::Program program;
   std::string c_source;                 // see emit/c.h for its entry points
   std::vector<rewrite::Decision> decisions;
+  bool reads_decided = true;            // false: whether reads stay inside hangs on more than requirements of sizes
 };
 
 base::Result<Compiled> compile(tensor::Graph graph, const CompileOptions& options, const Trace& trace = {});

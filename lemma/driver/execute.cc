@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "lemma/tensor/bind.h"
+#include "lemma/tensor/validate.h"
 
 namespace lemma::driver {
 namespace {
@@ -43,6 +44,16 @@ class ProgramSizes {
       const std::optional<int> size = buffer.strides[d].as_size();
       if (size && !values_[size_t(*size)]) values_[size_t(*size)] = array.strides[d];
     }
+  }
+  // Requirements over sizes that are known; the program asks again about the others.
+  Result<void> require() const {
+    for (const tile::Assert& a : program_.requirements) {
+      const std::vector<int> used = a.condition.ids(AtomKind::Size);
+      const bool known = std::all_of(used.begin(), used.end(), [&](int s) { return values_[size_t(s)].has_value(); });
+      if (!known || a.condition.evaluate([&](const Atom& s) { return *values_[size_t(s.id)]; })) continue;
+      return base::invalid(a.message);
+    }
+    return {};
   }
   // Those that the caller passes: without a definition, "threads" left out.
   Result<std::vector<int64_t>> passed() const {
@@ -116,8 +127,9 @@ Result<Call> prepare(const Compiled& compiled, const Arguments& arguments) {
   const tensor::Graph& graph = compiled.derived;
   Call call;
   LEMMA_TRY(call.sizes, infer_sizes(compiled.source, arguments));
-  // bind checks ranges and divisors; its graph is not needed.
-  if (const auto bound = tensor::bind(compiled.source, call.sizes); !bound) return bound.error();
+  // bind checks ranges and divisors.
+  LEMMA_TRY(const tensor::Graph bound, tensor::bind(compiled.source, call.sizes));
+  if (!compiled.reads_decided) LEMMA_TRY_VOID(tensor::check_bounds(bound));
   LEMMA_TRY_VOID(check_memory(compiled.source, call.sizes));
   LEMMA_TRY_VOID(check_inputs(compiled.source, arguments.inputs, call.sizes));
   ProgramSizes sizes(compiled.program, call.sizes);
@@ -135,6 +147,7 @@ Result<Call> prepare(const Compiled& compiled, const Arguments& arguments) {
     call.buffers.push_back(array.data());
     call.arrays.push_back(std::move(array));
   }
+  LEMMA_TRY_VOID(sizes.require());
   LEMMA_TRY(call.program_sizes, sizes.passed());
   poison(call, 0xff);
   return call;

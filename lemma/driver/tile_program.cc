@@ -109,7 +109,7 @@ tensor::Value placeholder(tensor::Graph& graph, const Buffer& b, const std::vect
 }  // namespace
 
 bool is_tile_text(std::string_view text) {
-  size_t at = 0;
+  size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   while (at < text.size()) {
     if (text[at] == '#') {
       while (at < text.size() && text[at] != '\n') ++at;

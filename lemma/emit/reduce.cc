@@ -8,6 +8,7 @@
 #include "lemma/emit/body.h"
 #include "lemma/emit/fold.h"
 #include "lemma/emit/general_fold.h"
+#include "lemma/emit/reduce_plan.h"
 #include "lemma/emit/statements.h"
 #include "lemma/emit/states.h"
 #include "lemma/emit/store.h"
@@ -27,72 +28,9 @@ using view::Form;
 
 namespace {
 
-// One reduction to write: some components of a statement, over the points they depend on.
-struct Task : FoldTask {
-  const Reduce& reduce;
-  std::vector<Range> points;
-  const RowPart* part = nullptr;
-};
-
-enum class Form3 { Scalar, PointLanes, ReduceLanes };
-struct Plan {
-  Form3 form = Form3::Scalar;
-  Var lane_var = -1;
-};
-
-bool too_short(const Unit& unit, const Range& r) {
-  const auto n = r.extent.constant();
-  return n && *n < std::max(2, unit.lanes() / 4);
-}
-
-bool wide(const Task& task) {
-  for (size_t c : task.components) {
-    if (scalar::is_wide(task.fold.kinds[c])) return true;
-  }
-  return false;
-}
-
-int read_score(const Unit& unit, const Task& task, Var v) {
-  int score = 0;
-  const std::vector<bool> used = used_reads(task.body);
-  for (size_t r = 0; r < used.size(); ++r) {
-    if (used[r]) score += lane_score(unit, task.reduce.reads[r], v, false);
-  }
-  return score;
-}
-
-Plan plan_reduce(const Unit& unit, const Task& task) {
-  Plan plan;
-  if (unit.lanes() <= 1 || wide(task)) return plan;
-  int best = -1;
-  for (const Range& r : task.points) {
-    if (too_short(unit, r) || !lanes_possible(unit, task.body, r.var)) continue;
-    bool ok = true;
-    int score = read_score(unit, task, r.var);
-    for (size_t c : task.components) {
-      const Access& state = task.reduce.states[c];
-      if (scalar::is_wide(scalar::kind_of(unit.buffer(state.buffer).type))) ok = false;
-      score += lane_score(unit, state, r.var, true) > 0 ? 1 : 0;
-    }
-    if (ok && score >= best) {
-      best = score;
-      plan = {Form3::PointLanes, r.var};
-    }
-  }
-  if (!task.reduce.monoid->commutative) return plan;
-  for (const Range& r : task.reduce.reduces) {
-    if (too_short(unit, r) || !lanes_possible(unit, task.body, r.var)) continue;
-    const int score = read_score(unit, task, r.var);
-    if (score > best || (score == best && plan.form == Form3::ReduceLanes)) {
-      best = score;
-      plan = {Form3::ReduceLanes, r.var};
-    }
-  }
-  return plan;
-}
 
 // left = merge(left, right), componentwise as the monoid says.
-void merge(Unit& unit, const Task& task, const States& left, const std::vector<std::string>& right) {
+void merge(Unit& unit, const ReduceTask& task, const States& left, const std::vector<std::string>& right) {
   Frame frame;
   frame.lane_var = left.varying ? 0 : -1;  // any: only whether values vary matters
   const size_t n = task.fold.kinds.size();
@@ -121,7 +59,7 @@ void merge(Unit& unit, const Task& task, const States& left, const std::vector<s
 
 // ---- Forms ----
 
-void scalar_reduce(Unit& unit, const Task& task) {
+void scalar_reduce(Unit& unit, const ReduceTask& task) {
   for (const Range& r : task.points) open_loop(unit, r);
   unit.out.open("");
   const States states = declare_states(unit, task, false, "s");
@@ -140,7 +78,7 @@ void scalar_reduce(Unit& unit, const Task& task) {
 }
 
 // Lanes from the variable on: `groups` vectors of them at once, or `count` lanes of one.
-void point_lane_group(Unit& unit, const Task& task, const Range& lanes, int groups, const std::string& count) {
+void point_lane_group(Unit& unit, const ReduceTask& task, const Range& lanes, int groups, const std::string& count) {
   Frame row;
   row.lane_var = lanes.var;
   std::vector<States> states;
@@ -165,7 +103,7 @@ void point_lane_group(Unit& unit, const Task& task, const Range& lanes, int grou
   for (int u = 0; u < groups; ++u) store_states(unit, frames[size_t(u)], task, states[size_t(u)], {"", count});
 }
 
-void point_lanes(Unit& unit, const Task& task, Var lane_var) {
+void point_lanes(Unit& unit, const ReduceTask& task, Var lane_var) {
   const Range* lanes = nullptr;
   int outer = 0;
   for (const Range& r : task.points) {
@@ -203,7 +141,7 @@ void point_lanes(Unit& unit, const Task& task, Var lane_var) {
 }
 
 // Folds the lanes of `vectors` into the scalar states: halves onto halves, in a fixed order.
-void fold_lanes(Unit& unit, const Task& task, const States& states, const States& vectors) {
+void fold_lanes(Unit& unit, const ReduceTask& task, const States& states, const States& vectors) {
   for (int h = unit.lanes() / 2; h > 0; h /= 2) {
     unit.out.line("#if LM_LANES >= " + std::to_string(2 * h));
     unit.out.open("");
@@ -231,7 +169,7 @@ constexpr int kLineBytes = 64;
 constexpr int64_t kRowBytes = 16 << 10;  // of a row that may wait in the nearest cache until it is read
 
 // How far ahead the next row's elements lie, 0 where rows are too long to be fetched early.
-std::vector<std::string> ahead_steps(Unit& unit, const Frame& row, const Task& task, const Range& lanes) {
+std::vector<std::string> ahead_steps(Unit& unit, const Frame& row, const ReduceTask& task, const Range& lanes) {
   std::vector<std::string> out;
   for (const Ahead& a : task.part->ahead) {
     out.push_back(unit.fresh("k"));
@@ -252,7 +190,17 @@ void fetch_ahead(Unit& unit, const Frame& row, const Ahead& ahead, const std::st
   }
 }
 
-void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
+// Steps of the unrolled loop after which accumulators join a total and begin anew. A sum of n terms that lie far from 0
+// loses, at each step, half a unit in the last place of what has been summed so far; sums of few terms, summed, lose little.
+constexpr int kBlockSteps = 16;
+
+bool sums_floats(const ReduceTask& task) {
+  return std::any_of(task.components.begin(), task.components.end(), [&](size_t c) {
+    return scalar::is_float(task.fold.kinds[c]) && task.fold.merge[c].is(Op::Add);
+  });
+}
+
+void reduce_lanes(Unit& unit, const ReduceTask& task, Var lane_var) {
   for (const Range& r : task.points) open_loop(unit, r);
   unit.out.open("");
   const States states = declare_states(unit, task, false, "s");
@@ -261,13 +209,15 @@ void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
   std::vector<States> vectors;
   for (int u = 0; u < copies; ++u) vectors.push_back(declare_states(unit, task, true, "a"));
   const Range* lanes = nullptr;
+  for (const Range& r : task.reduce.reduces) if (r.var == lane_var) lanes = &r;
+  const auto n = lanes->extent.constant();
+  const bool blocks = sums_floats(task) && (!n || *n > kBlockSteps * copies * unit.lanes());
+  const States total = blocks ? declare_states(unit, task, true, "t") : States{};
   int outer = 0;
   for (const Range& r : task.reduce.reduces) {
-    if (r.var == lane_var) lanes = &r;
-    else {
-      open_loop(unit, r);
-      ++outer;
-    }
+    if (r.var == lane_var) continue;
+    open_loop(unit, r);
+    ++outer;
   }
   note_range(unit, *lanes);
   const std::string& v = unit.var_name(lane_var);
@@ -291,15 +241,31 @@ void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
     });
     unit.out.close();
   };
-  const auto n = lanes->extent.constant();
+  const auto join = [&] {
+    for (int u = copies - 1; u > 0; --u) merge(unit, task, vectors[size_t(u - 1)], vectors[size_t(u)].names);
+  };
   const bool unrolled = !n || *n >= copies * unit.lanes();
   if (unrolled) {
     const std::vector<std::string> ahead = ahead_steps(unit, row, task, *lanes);
     const std::string stride = std::to_string(copies) + " * LM_LANES";
-    unit.out.open("for (; " + v + " + " + stride + " <= " + body.high() + "; " + v + " += " + stride + ")");
+    std::string end = body.high();
+    if (blocks) {
+      const std::string block = std::to_string(kBlockSteps) + " * " + stride;
+      end = unit.fresh("end");
+      unit.out.open("for (;;)");
+      unit.out.line("const int64_t " + end + " = " + body.high() + " - " + v + " > " + block + " ? " + v + " + " + block + " : " + body.high() + ";");
+    }
+    unit.out.open("for (; " + v + " + " + stride + " <= " + end + "; " + v + " += " + stride + ")");
     for (size_t i = 0; i < ahead.size(); ++i) fetch_ahead(unit, row, task.part->ahead[i], ahead[i], copies);
     for (int u = 0; u < copies; ++u) group(u, "");
     unit.out.close();
+    if (blocks) {
+      unit.out.line("if (" + v + " + " + stride + " > " + body.high() + ") break;");
+      join();
+      merge(unit, task, total, vectors[0].names);
+      for (const States& s : vectors) reset_states(unit, task, s);
+      unit.out.close();
+    }
   }
   unit.out.open("for (; " + v + " + LM_LANES <= " + body.high() + "; " + v + " += LM_LANES)");
   group(0, "");
@@ -310,21 +276,22 @@ void reduce_lanes(Unit& unit, const Task& task, Var lane_var) {
   group(0, count);
   unit.out.close();
   unit.out.close(1 + outer);
-  for (int u = copies - 1; u > 0; --u) merge(unit, task, vectors[size_t(u - 1)], vectors[size_t(u)].names);
+  join();
+  if (blocks) merge(unit, task, vectors[0], total.names);
   fold_lanes(unit, task, states, vectors[0]);
   Frame frame;
   store_states(unit, frame, task, states, {});
   unit.out.close(1 + int(task.points.size()));
 }
 
-void emit_task(Unit& unit, const Task& task) {
+void emit_task(Unit& unit, const ReduceTask& task) {
   for (const Range& r : task.points) note_range(unit, r);
   for (const Range& r : task.reduce.reduces) note_range(unit, r);
-  const Plan plan = plan_reduce(unit, task);
+  const ReducePlan plan = plan_reduce(unit, task);
   switch (plan.form) {
-    case Form3::Scalar: return scalar_reduce(unit, task);
-    case Form3::PointLanes: return point_lanes(unit, task, plan.lane_var);
-    case Form3::ReduceLanes: return reduce_lanes(unit, task, plan.lane_var);
+    case ReduceForm::Scalar: return scalar_reduce(unit, task);
+    case ReduceForm::PointLanes: return point_lanes(unit, task, plan.lane_var);
+    case ReduceForm::ReduceLanes: return reduce_lanes(unit, task, plan.lane_var);
   }
 }
 
@@ -377,7 +344,7 @@ std::optional<Var> lane_variable(Unit& unit, const Reduce& reduce) {
   if (!groups || groups->size() != 1) return std::nullopt;
   const Fold fold = make_fold(unit, *reduce.monoid, reduce.body, reduce.reads.size());
   const RowPart none;
-  const Task task{{fold, reduce.states, (*groups)[0], {&reduce.where, &reduce.reads, fold.step}}, reduce, points_of(reduce, 0), &none};
+  const ReduceTask task{{fold, reduce.states, (*groups)[0], {&reduce.where, &reduce.reads, fold.step}}, reduce, points_of(reduce, 0), &none};
   for (const Range& r : reduce.points) note_range(unit, r);
   for (const Range& r : reduce.reduces) note_range(unit, r);
   return plan_reduce(unit, task).lane_var;
@@ -392,7 +359,7 @@ void emit_reduce(Unit& unit, const Reduce& reduce, const RowPart& part) {
   for (const std::vector<size_t>& members : *groups) {
     std::vector<Expr> roots;
     for (size_t c : members) roots.push_back(fold.step[c]);
-    const Task task{{fold, reduce.states, members, {&reduce.where, &reduce.reads, roots}}, reduce, points_of(reduce, members[0]), &part};
+    const ReduceTask task{{fold, reduce.states, members, {&reduce.where, &reduce.reads, roots}}, reduce, points_of(reduce, members[0]), &part};
     emit_task(unit, task);
   }
 }

@@ -25,6 +25,15 @@ States declare_states(Unit& unit, const FoldTask& task, bool varying, const std:
   return out;
 }
 
+void reset_states(Unit& unit, const FoldTask& task, const States& states) {
+  for (size_t i = 0; i < task.components.size(); ++i) {
+    const Kind kind = task.fold.kinds[task.components[i]];
+    Frame frame;
+    const Value identity = emit_value(unit, frame, task.fold.identity[task.components[i]]);
+    unit.out.line(states.names[i] + " = " + (states.varying ? as_vector(identity, kind) : identity.text) + ";");
+  }
+}
+
 void load_states(Unit& unit, const Frame& frame, const FoldTask& task, const States& states) {
   for (size_t i = 0; i < task.components.size(); ++i) {
     const size_t c = task.components[i];

@@ -26,6 +26,8 @@ std::string declared_type(scalar::Kind kind, bool varying);
 
 // Variables that hold the identity.
 States declare_states(Unit& unit, const FoldTask& task, bool varying, const std::string& stem);
+// The same, again.
+void reset_states(Unit& unit, const FoldTask& task, const States& states);
 // What the states hold already, in place of the identity.
 void load_states(Unit& unit, const Frame& frame, const FoldTask& task, const States& states);
 // The same for lanes of frame.lane_var, `count` of them (empty: all).

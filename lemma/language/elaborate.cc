@@ -6,6 +6,8 @@
 
 #include "lemma/language/build.h"
 #include "lemma/language/language.h"
+#include "lemma/language/point_counts.h"
+#include "lemma/tensor/print.h"
 #include "lemma/tensor/validate.h"
 #include "lemma/view/solve.h"
 
@@ -43,6 +45,7 @@ class Elaborator {
     }
     // What the steps above do not say is said by the graph's own rules.
     LEMMA_TRY_VOID(tensor::validate(c_.graph));
+    LEMMA_TRY_VOID(check_point_counts(c_.graph));
     return std::move(c_.graph);
   }
 
@@ -247,7 +250,10 @@ class Elaborator {
       return fail(name.place, "`" + name.name + "` is " + std::string(scalar::name(tensor::type(c_.graph, value))) + ", it cannot leave as " + std::string(scalar::name(type)), "cast it in an equation of its own");
     }
     auto* node = std::get_if<tensor::Comprehension>(&c_.graph.node(value.node));
-    if (node && from == to && !read_.count(value) && !typed_.count(value)) {
+    const bool max = node && node->monoid && tensor::library_name(*node->monoid) == "max";
+    const bool min = node && node->monoid && tensor::library_name(*node->monoid) == "min";
+    const bool limit = node && !node->scan && needs_limit(max, min, type);
+    if (node && from == to && !limit && !read_.count(value) && !typed_.count(value)) {
       node->outputs[size_t(value.output)].type = type;
       return value;
     }
@@ -268,6 +274,7 @@ class Elaborator {
     copy.reads.push_back(std::move(r));
     copy.body.push_back(scalar::cast(scalar::arg(*c_.graph.arena, from, 0), to));
     copy.outputs.push_back(std::move(out));
+    if (limit) keep_limit(copy, max, type);
     return tensor::Value{c_.graph.add(std::move(copy)), 0};
   }
 
@@ -468,7 +475,7 @@ class Elaborator {
       const bool plain = fold.shape.results.size() == 1 && fold.shape.results[0].empty();
       if (!plain || e.tuple) LEMMA_TRY_VOID(bind_axes(e, fold, wanted));
       LEMMA_TRY_VOID(find_extents(c_, roots));
-      if (!plain || e.tuple || direct(fold, wanted[0], conditions[0])) {
+      if (!plain || e.tuple || (direct(fold, wanted[0], conditions[0]) && !limited(fold, wanted[0]))) {
         for (CoreId condition : conditions) {
           if (condition >= 0) return c_.fail(c_.cores[size_t(condition)], "a fold has a value everywhere, its results take no condition", "state the condition of the terms: " + fold.monoid.name + "(j : ...) e");
         }
@@ -507,12 +514,37 @@ class Elaborator {
     return std::all_of(w.vars.begin(), w.vars.end(), [&](int v) { return std::find(free.begin(), free.end(), v) != free.end(); });
   }
 
+  // What max and min of nothing give in a narrow signed type is that type's own end, not the wide one cut to its bits.
+  static bool needs_limit(bool max, bool min, DType type) {
+    const scalar::Kind kind = scalar::kind_of(type);
+    return (max || min) && scalar::is_integer(kind) && scalar::is_signed(kind) && scalar::bits(type) < scalar::bits(scalar::dtype_of(kind));
+  }
+
+  static bool limited(const Fold& fold, const Wanted& w) {
+    if (!w.type || fold.scan || fold.monoid.definition) return false;
+    return needs_limit(fold.monoid.name == "max", fold.monoid.name == "min", *w.type);
+  }
+
+  void keep_limit(tensor::Comprehension& map, bool max, DType type) const {
+    scalar::Expr& value = map.body[0];
+    const auto end = [&](DType of) {
+      const int64_t high = int64_t((uint64_t(1) << (scalar::bits(of) - 1)) - 1);
+      return scalar::constant_int(*c_.graph.arena, value.kind(), max ? -high - 1 : high);
+    };
+    value = scalar::select(scalar::binary(scalar::Op::Eq, value, end(scalar::dtype_of(value.kind()))), end(type), value);
+  }
+
   Result<tensor::Value> single(CoreId part, CoreId condition, Wanted w) {
     w.result = 0;
     const Core core = c_.cores[size_t(part)];
     if (core.kind == CoreKind::Fold) {
       const Fold fold = c_.folds[size_t(core.fold)];
       const bool plain = fold.shape.results.size() == 1 && fold.shape.results[0].empty();
+      if (plain && limited(fold, w)) {
+        LEMMA_TRY(const tensor::Tensor t, nodes_.map_equation(part, condition, w));
+        keep_limit(std::get<tensor::Comprehension>(c_.graph.node(t)), fold.monoid.name == "max", *w.type);
+        return tensor::Value{t, 0};
+      }
       if (plain && direct(fold, w, condition)) {
         LEMMA_TRY(const tensor::Tensor t, nodes_.fold_equation(core.fold, {w}));
         return tensor::Value{t, 0};

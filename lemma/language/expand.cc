@@ -176,6 +176,11 @@ base::Diagnostic Expander::unknown(int frame, NodeId ast, const std::string& nam
       return d;
     }
   }
+  const bool bound = !called && std::any_of(c_.vars.begin(), c_.vars.end(), [&](const Var& v) { return v.name == name; });
+  if (bound) {
+    return c_.fail(frame, ast, shown + " is not defined here, outside the fold that binds it",
+                   "the body of a fold ends before + and -; put what belongs to it in parentheses: sum(" + syntax::quote(name) + ") (...)");
+  }
   std::string suggestion = near.empty() ? "" : "did you mean `" + syntax::quote(near) + "`?";
   if (const size_t dot = name.find('.'); called && dot != std::string::npos && dot > 0) {
     const std::string method = name.substr(dot + 1), on = name.substr(0, dot);

@@ -61,6 +61,41 @@ output a, b, c, d, e, f)", {{"N", 3}}, {{"x", {3}, {2, 3, 5}}});
   expect_near(out[5], {5, 3, 2});
 }
 
+// A guard that holds nowhere on a run ended beyond the run; enough rows that runs lie one behind another.
+TEST(Values, guards_that_hold_nowhere_on_a_run) {
+  Given x{"x", {33}, {}};
+  for (int i = 0; i < 33; ++i) x.values.push_back(i + 1);
+  const auto out = run(R"(
+dim B, C
+input x[B]
+y[l < C, j < B] = select(j < 3 or l > 5, 1, (x[j*2 - 1] else 0))
+output y)", {{"B", 33}, {"C", 63}}, {x});
+  ASSERT_EQ(out.size(), 1u);
+  ASSERT_EQ(out[0].size(), 63u * 33u);
+  for (int l = 0; l < 63; ++l) {
+    for (int j = 0; j < 33; ++j) {
+      const double expected = j < 3 || l > 5 ? 1 : 2 * j - 1 < 33 ? 2 * j : 0;
+      ASSERT_EQ(out[0][size_t(l * 33 + j)], expected) << l << " " << j;
+    }
+  }
+}
+
+TEST(Values, max_of_nothing_is_the_end_of_its_stored_type) {
+  const auto out = run(R"(
+dim N, M
+input x[N, M] : i32
+a[i] : i8 = max(j) x[i, j]
+b[i] : i16 = min(j) x[i, j]
+c[i] = max(j) x[i, j]
+d[i] : i8 = max(j) x[i, j] * 200
+output a : i8, b : i16, c : i8, d : i8)", {{"N", 1}, {"M", 0}}, {{"x", {1, 0}, {}}});
+  ASSERT_EQ(out.size(), 4u);
+  EXPECT_EQ(out[0], std::vector<double>{-128});
+  EXPECT_EQ(out[1], std::vector<double>{32767});
+  EXPECT_EQ(out[2], std::vector<double>{-128});
+  EXPECT_EQ(out[3], std::vector<double>{-128});
+}
+
 TEST(Values, gathers_drop_keys_out_of_range) {
   const auto out = run(R"(
 dim T, V, C = 2

@@ -57,8 +57,7 @@ class Epilogue {
       tile::Access to;
       to.buffer = global->buffer;
       for (int d : output.dims) to.coords.push_back(forms[size_t(d)]);
-      const scalar::Kind kind = scalar::kind_of(c_.program.buffers[size_t(to.buffer)].type);
-      map.stores.push_back({to, scalar::cast(body, kind), {}, {}});
+      map.stores.push_back({to, stored_as(body, c_.program.buffers[size_t(to.buffer)].type), {}, {}});
     }
     if (!read_inside(c_.graph, p_.group, value)) return;
     if (is_product) {

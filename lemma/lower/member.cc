@@ -31,8 +31,8 @@ tile::Access global_access(const Home& home, const tensor::Output& output, const
 }
 
 tile::Store store(const Context& context, tile::Access to, Expr value) {
-  const Kind kind = scalar::kind_of(context.program.buffers[size_t(to.buffer)].type);
-  return {std::move(to), scalar::cast(value, kind), {}, {}};
+  const scalar::DType type = context.program.buffers[size_t(to.buffer)].type;
+  return {std::move(to), stored_as(value, type), {}, {}};
 }
 
 std::vector<int> with_axis(const std::vector<int>& loops, const Scope& scope) {
@@ -261,6 +261,12 @@ void lower_scan(Context& context, const schedule::Group& group, const schedule::
 }
 
 }  // namespace
+
+Expr stored_as(Expr value, scalar::DType type) {
+  const Kind kind = scalar::kind_of(type);
+  const bool rounds = value.is(Op::RoundTo) && scalar::DType(value.payload()) == type && value.kind() == kind;
+  return scalar::cast(rounds ? value.arg(0) : value, kind);
+}
 
 std::vector<int> loops_of(const schedule::Member& member, const std::vector<int>& indices) {
   std::vector<int> out;

@@ -22,6 +22,9 @@ struct MemberPlace {
 MemberPlace place_member(Context& context, const schedule::Group& group, const schedule::Member& member,
                          const Scope& scope);
 
+// What a store into a buffer of this type takes: it rounds by itself.
+Expr stored_as(Expr value, scalar::DType type);
+
 std::vector<int> loops_of(const schedule::Member& member, const std::vector<int>& indices);
 
 // A block-local buffer with an axis for every loop that has one, declared and brought to life in the block. A fragment

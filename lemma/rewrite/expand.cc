@@ -38,6 +38,21 @@ bool stored_narrow(const Graph& graph, tensor::Value value) {
   return scalar::dtype_of(scalar::kind_of(type)) != type && type != scalar::DType::Bool;
 }
 
+Expr round_stored(Expr value, scalar::DType type) {
+  const Kind kind = scalar::kind_of(type);
+  const int lost = scalar::bits(scalar::dtype_of(kind)) - scalar::bits(type);
+  if (lost <= 0 || kind == Kind::Bool) return scalar::cast(value, kind);
+  if (scalar::is_float(kind)) {
+    const bool done = value.is(Op::RoundTo) && scalar::DType(value.payload()) == type;
+    if (done) return scalar::cast(value, kind);
+    return scalar::cast(scalar::round_to(scalar::is_float(value.kind()) ? value : scalar::cast(value, kind), type), kind);
+  }
+  value = scalar::cast(value, kind);
+  const Expr count = scalar::constant_int(value.arena(), kind, lost);
+  if (value.is(Op::Shr) && value.arg(1) == count && value.arg(0).is(Op::Shl) && value.arg(0).arg(1) == count) return value;
+  return scalar::binary(Op::Shr, scalar::binary(Op::Shl, value, count), count);
+}
+
 namespace {
 
 // One body being spliced: the reader's (the first) or a map's, seen from the reader's indices.
@@ -70,7 +85,7 @@ class Expansion {
       const Comprehension& map = *pieces_[p].node;
       const Expr body = map.body[size_t(map.outputs[size_t(pieces_[p].output)].result)];
       presence_[p] = presence_of(p);
-      values_[p] = stored(rewritten(p, {&body, 1})[0], map.outputs[size_t(pieces_[p].output)].type);
+      values_[p] = round_stored(rewritten(p, {&body, 1})[0], map.outputs[size_t(pieces_[p].output)].type);
     }
     std::vector<Expr> roots = node_.body;
     roots.insert(roots.end(), node_.initial.begin(), node_.initial.end());
@@ -163,16 +178,6 @@ class Expansion {
       const int at = piece.read[r];
       return e.is(Op::Arg) ? scalar::arg(arena_, e.kind(), at) : scalar::present(arena_, at);
     });
-  }
-
-  // What a store and a load make of a value: narrow integers wrap. (Rounding to narrow floats is not kept.)
-  Expr stored(Expr value, scalar::DType type) {
-    const Kind kind = scalar::kind_of(type);
-    value = scalar::cast(value, kind);
-    const int lost = scalar::bits(scalar::dtype_of(kind)) - scalar::bits(type);
-    if (!scalar::is_integer(kind) || lost <= 0) return value;
-    const Expr count = scalar::constant_int(arena_, kind, lost);
-    return scalar::binary(Op::Shr, scalar::binary(Op::Shl, value, count), count);
   }
 
   const Graph& graph_;

@@ -21,6 +21,8 @@ const tensor::Comprehension* map_behind(const tensor::Graph& graph, const tensor
 
 // Whether dropping the store of this value changes values: it is held in fewer bits than it was computed in.
 bool stored_narrow(const tensor::Graph& graph, tensor::Value value);
+// What a store and a load make of a value, in the kind of the type: integers wrap, floats are rounded.
+scalar::Expr round_stored(scalar::Expr value, scalar::DType type);
 
 // Chooses, for read `read` of `owner` (the node itself or a map being spliced into it), whether to splice it.
 using Choose = std::function<bool(const tensor::Comprehension& owner, int read)>;

@@ -14,6 +14,7 @@ using tensor::Comprehension;
 using tensor::Graph;
 using tensor::Role;
 using tensor::Value;
+using view::Form;
 
 constexpr char kPass[] = "expand_square";
 
@@ -67,6 +68,66 @@ Value add_sum(tensor::Rebuild& build, const Comprehension& node, const std::stri
   return {build.add(std::move(out)), 0};
 }
 
+// What both sides are measured from, so that what all have in common cancels before it is squared: the right side where
+// its own points are 0, or 0 where there are none. A sum over at most one term, which no reader takes in. Nothing where
+// that place hangs on data or guards.
+std::optional<Value> add_origin(tensor::Rebuild& build, const Comprehension& node, const Square& square) {
+  const IndexSet own = square.right_points & ~square.left_points, folded = with_role(node, Role::Reduce);
+  const IndexSet keep = (square.right_points & square.left_points) | folded;
+  Comprehension out = node;
+  out.name += "_origin";
+  out.definition = nullptr;
+  out.definition_inputs.clear();
+  out.body = {square.right};
+  tidy_reads(out);
+  for (const tensor::Read& r : out.reads) {
+    if (!r.guard.is_always()) return std::nullopt;
+    for (const Form& f : r.coords) {
+      if (f.uses(view::AtomKind::Data)) return std::nullopt;
+    }
+  }
+  std::vector<tensor::IndexInfo> indices;
+  std::vector<int> to(node.indices.size()), dims;
+  for (const IndexSet part : {keep, own, ~(keep | own)}) {
+    for (size_t i = 0; i < node.indices.size(); ++i) {
+      if (!has(part, int(i))) continue;
+      to[i] = int(indices.size());
+      indices.push_back(node.indices[i]);
+      const Form& extent = node.indices[i].extent;
+      if (part == keep) {
+        dims.push_back(to[i]);
+        indices.back().role = Role::Point;
+      } else if (part == own) {
+        if (!(extent.constant() && *extent.constant() > 0)) out.domain = out.domain && view::Formula::less(Form::index(int(i)), extent);
+        indices.back().role = Role::Reduce;
+        indices.back().extent = 1;
+      }
+    }
+  }
+  out.indices = std::move(indices);
+  rename_indices(out, to);
+  out.outputs = {{out.name, scalar::dtype_of(square.right.kind()), 0, dims, false}};
+  out.components = {dims};
+  IndexSet left = 0;
+  for (size_t i = 0; i < node.indices.size(); ++i) {
+    if (has(keep | own, int(i))) left |= one(to[i]);
+  }
+  drop_indices(out, left);
+  return Value{build.add(std::move(out)), 0};
+}
+
+// The square's sides less their origin, over a node that reads it.
+void move_to_origin(Comprehension& node, Square& square, Value origin, scalar::Arena& arena) {
+  const IndexSet keep = (square.right_points & square.left_points) | with_role(node, Role::Reduce);
+  std::vector<int> dims;
+  for (size_t i = 0; i < node.indices.size(); ++i) {
+    if (has(keep, int(i))) dims.push_back(int(i));
+  }
+  const Expr o = scalar::arg(arena, square.right.kind(), add_read(node, read_at(origin, dims)));
+  square.left = square.left - o;
+  square.right = square.right - o;
+}
+
 // The read of a value at those of the node's points that it has, in order.
 int read_points(Comprehension& map, Value value, IndexSet points) {
   std::vector<int> dims;
@@ -82,7 +143,7 @@ Graph expand_square(const Graph& graph, const Context& context) {
   return tensor::rebuild(graph, [&](tensor::Rebuild& build, tensor::Tensor, tensor::Node& old) -> tensor::Replaced {
     const auto* node = std::get_if<Comprehension>(&old);
     if (!node) return {};
-    const auto square = match_square(*node);
+    auto square = match_square(*node);
     if (!square) return {};
     if (!node->domain.is_always()) {
       context.declined(kPass, node->name, "its squares are summed over a domain that may tie the two sides");
@@ -94,9 +155,13 @@ Graph expand_square(const Graph& graph, const Context& context) {
       return {};
     }
     const IndexSet points = with_role(*node, Role::Point);
-    const Value product = add_sum(build, *node, "_product", square->left * square->right, points);
-    const Value left = add_sum(build, *node, "_left", square->left * square->left, square->left_points);
-    const Value right = add_sum(build, *node, "_right", square->right * square->right, square->right_points);
+    Comprehension moved = *node;
+    std::optional<Value> origin;
+    if (!exact) origin = add_origin(build, *node, *square);
+    if (origin) move_to_origin(moved, *square, *origin, *build.graph().arena);
+    const Value product = add_sum(build, moved, "_product", square->left * square->right, points);
+    const Value left = add_sum(build, moved, "_left", square->left * square->left, square->left_points);
+    const Value right = add_sum(build, moved, "_right", square->right * square->right, square->right_points);
 
     Comprehension map;
     map.name = node->name;
@@ -110,7 +175,9 @@ Graph expand_square(const Graph& graph, const Context& context) {
     const Expr distance = x + y - scalar::constant(arena, kind, 2) * p;
     map.body = {exact ? distance : scalar::max(distance, scalar::constant(arena, kind, 0))};
     drop_indices(map, points);
-    context.applied(kPass, node->name, "the square is expanded, so that a product of matrices does the work");
+    context.applied(kPass, node->name, origin || exact
+        ? "the square is expanded, so that a product of matrices does the work"
+        : "the square is expanded, so that a product of matrices does the work; what both sides have in common loses digits");
     return std::vector<Value>{{build.add(std::move(map)), 0}};
   });
 }

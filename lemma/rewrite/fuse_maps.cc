@@ -120,7 +120,6 @@ class Plan {
       return false;
     };
     if (use.key) return no("its values are coordinates or part of a condition");
-    if (stored_narrow(graph_, read.source) && context_.allow == Claim::Exact) return no("its store rounds");
     if (size.operations + inner.operations > options_.max_operations) {
       return no("the body would hold more than " + std::to_string(options_.max_operations) + " operations");
     }

@@ -10,7 +10,10 @@
 // it costs at most `max_repeat` additions and reads no more full-size values than the one it replaces. A spliced body
 // grows to at most `max_operations`; beyond, the chain is cut by a materialised value.
 //
-// Claim: exact, where no store in fewer bits than the computation disappears; else real.
+// What a store in fewer bits than the computation made of a value moves along: narrow integers wrap, narrow floats are
+// rounded.
+//
+// Claim: exact.
 #pragma once
 
 #include "lemma/rewrite/decision.h"

@@ -11,6 +11,7 @@
 #include "lemma/rewrite/merge_siblings.h"
 #include "lemma/rewrite/one_pass_moments.h"
 #include "lemma/rewrite/recognise_domain.h"
+#include "lemma/rewrite/round_stores.h"
 #include "lemma/rewrite/simplify_bodies.h"
 #include "lemma/rewrite/solve_equalities.h"
 #include "lemma/rewrite/split_index.h"
@@ -26,6 +27,7 @@ using tensor::Graph;
 constexpr Pass kPasses[] = {
     {"remove_dead", "drops nodes that no output reaches and merges equal ones",
      [](const Graph& g, const Context&) { return tensor::rebuild(g, {}); }, Claim::Exact, true},
+    {"round_stores", "states the rounding of narrow types where their values are read", round_stores, Claim::Exact, true},
     {"simplify_bodies", "applies the scalar rules to every body", simplify_bodies, Claim::Real, true},
     {"solve_equalities", "removes reduced indices that an equality fixes", solve_equalities, Claim::Exact, true},
     {"recognise_domain", "turns conditions that put an identity in place of a term into domains", recognise_domain,
@@ -41,7 +43,7 @@ constexpr Pass kPasses[] = {
     {"distribute_sum", "splits sums whose terms are free of the summed indices or summed already", distribute_sum,
      Claim::Finite, true},
     {"fuse_maps", "splices maps into their readers",
-     [](const Graph& g, const Context& c) { return fuse_maps(g, {}, c); }, Claim::Real, true},
+     [](const Graph& g, const Context& c) { return fuse_maps(g, {}, c); }, Claim::Exact, true},
     {"merge_siblings", "computes reductions over one space in one pass",
      [](const Graph& g, const Context& c) { return merge_siblings(g, {}, c); }, Claim::Exact, true},
     {"fold_normaliser", "reads a max and a sum of weights as one logarithm", fold_normaliser, Claim::Finite, false},
@@ -70,6 +72,7 @@ Graph derive(Graph graph, const Context& context, const Trace& trace) {
     if (trace) trace(name, graph, took.count());
   };
   run("remove_dead");
+  run("round_stores");        // first: wherever a value moves, it is what its type holds
   run("simplify_bodies");
   run("solve_equalities");
   run("recognise_domain");    // before sums are compared: a mask in the text is a domain

@@ -114,8 +114,9 @@ Result<FilePlace> parse_place(const std::string& text) {
   return place;
 }
 
-Result<Array> read_array(const FilePlace& place, std::optional<DType> expected) {
-  if (place.type) expected = place.type;
+namespace {
+
+Result<Array> read_any(const FilePlace& place, std::optional<DType> expected) {
   LEMMA_TRY(Bytes source, file_source(place.path));
   if (place.extents) return read_raw(std::move(source), *place.type, *place.extents);
   LEMMA_TRY(Probe start, probe(std::move(source)));
@@ -131,6 +132,15 @@ Result<Array> read_array(const FilePlace& place, std::optional<DType> expected) 
   if (start.starts_with(std::string_view("\0\0", 2))) return read_idx(std::move(start.source));
   return base::invalid("'" + place.path + "' is neither .npy, .npz nor IDX", {},
                        "raw elements need their type and extents: " + place.path + ":f32[2,3]");
+}
+
+}  // namespace
+
+Result<Array> read_array(const FilePlace& place, std::optional<DType> expected) {
+  LEMMA_TRY(Array array, read_any(place, place.type ? place.type : expected));
+  if (!place.type || array.type == *place.type) return array;
+  return base::invalid("'" + place.path + "' holds " + describe(array) + ", and ':" + std::string(scalar::name(*place.type)) + "' says otherwise",
+                       {}, "leave the type out; a program's input is converted with --convert");
 }
 
 Result<void> write_array(const FilePlace& place, const Array& array) {

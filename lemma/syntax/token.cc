@@ -265,6 +265,7 @@ class Lexer {
 }  // namespace
 
 Source::Source(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {
+  if (text_.starts_with("\xEF\xBB\xBF")) text_.erase(0, 3);  // the mark some editors begin UTF-8 with
   starts_.push_back(0);
   for (size_t i = 0; i < text_.size(); ++i) {
     if (text_[i] == '\n') starts_.push_back(i + 1);

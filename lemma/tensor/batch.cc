@@ -348,8 +348,9 @@ bool Batch::fill_fast(size_t r, const Run& run) {
     if (inner_ < 0) {
       if (low >= high) to = from;
     } else {
-      from = std::min(low - run.first, run.count);
-      to = std::max(from, high - run.first);
+      // A guard that holds nowhere here may have been trimmed to nothing beyond the run's end.
+      from = std::clamp<int64_t>(low - run.first, 0, run.count);
+      to = std::clamp(high - run.first, from, run.count);
       at[inner_] = run.first;
     }
   }

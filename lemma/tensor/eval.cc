@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "lemma/base/match.h"
+#include "lemma/scalar/convert.h"
 #include "lemma/tensor/bind.h"
 #include "lemma/tensor/compute.h"
 #include "lemma/tensor/demand.h"
@@ -95,6 +96,28 @@ Array whole_array(const Stored& stored) {
   for_elements(stored.extents, stored.strides,
                [&](int64_t p, int64_t offset) { out.data[size_t(p)] = stored.load(offset); });
   return out;
+}
+
+// Values of narrow float types that nodes read on which an output hangs.
+std::vector<std::vector<char>> rounded_outputs(const Graph& graph) {
+  std::vector<std::vector<char>> out(graph.nodes.size());
+  std::vector<char> live(graph.nodes.size());
+  for (size_t n = 0; n < graph.nodes.size(); ++n) out[n].resize(size_t(output_count(graph.nodes[n])));
+  for (const GraphOutput& o : graph.outputs) live[size_t(o.value.node.index)] = true;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    if (!live[n]) continue;
+    for (Value v : sources(graph.nodes[n])) {
+      live[size_t(v.node.index)] = true;
+      const scalar::DType stored = type(graph, v);
+      const bool narrow = scalar::is_float(stored) && scalar::bits(stored) < 32;
+      if (narrow && !std::holds_alternative<Input>(graph.node(v.node))) out[size_t(v.node.index)][size_t(v.output)] = true;
+    }
+  }
+  return out;
+}
+
+void round_values(Stored& stored) {
+  for (Scalar& s : stored.values) s = scalar::from_float(scalar::rounded(stored.type, s.f));
 }
 
 }  // namespace
@@ -193,6 +216,7 @@ base::Result<void> Oracle::check_range(const Input& input, const Bound& bound) c
 
 base::Result<void> Oracle::evaluate(const std::vector<Request>& requests, StoredNodes& stored) const {
   const std::vector<Demand> demands = find_demands(graph_, requests);
+  const std::vector<std::vector<char>> rounded = rounded_outputs(graph_);
   stored.assign(graph_.nodes.size(), {});
   std::vector<size_t> last_reader(graph_.nodes.size(), 0);
   std::vector<std::vector<size_t>> done_after(graph_.nodes.size());
@@ -217,6 +241,10 @@ base::Result<void> Oracle::evaluate(const std::vector<Request>& requests, Stored
     } else {
       LEMMA_TRY(Stored out, compute(graph_, std::get<Scatter>(graph_.nodes[n]), stored, arithmetic));
       stored[n].push_back(std::move(out));
+    }
+    // What is read further is what its type holds; what only leaves stays as it is: whoever compares allows its rounding.
+    for (size_t o = 0; o < rounded[n].size(); ++o) {
+      if (rounded[n][o]) round_values(stored[n][o]);
     }
     for (size_t done : done_after[n]) stored[done] = {};
   }

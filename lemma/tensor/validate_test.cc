@@ -1,5 +1,6 @@
 // Graphs that are wrong, each refused with its own sentence, and reads that are or are not provably possible.
 #include "lemma/tensor/validate.h"
+#include "lemma/tensor/requirements.h"
 
 #include <gtest/gtest.h>
 
@@ -117,6 +118,58 @@ TEST(CheckBounds, ProvesSymbolicReads) {
   y.where(Formula::less(i + Form(1), n));
   b.output("y", y.map({y.read(x, {i + Form(1)}) - y.read(x, {n - Form(1) - i})}));
   EXPECT_EQ(bounds(b), "");
+}
+
+std::string required(const Builder& b) {
+  const Requirements found = requirements(b.graph);
+  std::string out = found.complete ? "" : "and more";
+  for (const Requirement& r : found.list) out += r.message + "\n";
+  return out;
+}
+
+// Whether every requirement holds at these sizes.
+bool allowed(const Builder& b, std::vector<int64_t> sizes) {
+  for (const Requirement& r : requirements(b.graph).list) {
+    if (!r.condition.evaluate([&](const view::Atom& a) { return sizes[size_t(a.id)]; })) return false;
+  }
+  return true;
+}
+
+TEST(Requirements, SayWhatSizesMustBeWhereReadsNeedIt) {
+  Builder b;
+  const Form n = b.size("N"), m = b.size("M");
+  const Value x = b.input("x", {n});
+  Draft y = b.draft("y");
+  const Form i = y.point("i", m);
+  b.output("y", y.map({y.read(x, {Form::mod(i, n)})}));
+  EXPECT_EQ(required(b), "y reads x[i % N], which needs N > 0\n");
+  EXPECT_TRUE(allowed(b, {3, 300}));
+  EXPECT_TRUE(allowed(b, {0, 0}));  // no points, no reads
+  EXPECT_FALSE(allowed(b, {0, 1}));
+}
+
+TEST(Requirements, ComparesTheEndsOfIndicesWithExtents) {
+  Builder b;
+  const Form n = b.size("N"), m = b.size("M");
+  const Value x = b.input("x", {n});
+  Draft y = b.draft("y");
+  const Form i = y.point("i", m);
+  b.output("y", y.map({y.read(x, {Form(2) * i + Form(1)})}));
+  EXPECT_EQ(required(b), "y reads x[2*i + 1], which leaves it at these sizes\n");
+  EXPECT_TRUE(allowed(b, {6, 3}));
+  EXPECT_TRUE(allowed(b, {0, 0}));
+  EXPECT_FALSE(allowed(b, {5, 3}));
+}
+
+TEST(Requirements, LeaveOutWhatHoldsAnywayAndSayWhatIsOpen) {
+  EXPECT_EQ(required(row_sums()), "");
+  Builder b;
+  const Form n = b.size("N"), m = b.size("M");
+  const Value x = b.input("x", {n, m});
+  Draft y = b.draft("y");
+  const Form i = y.point("i", n * m);
+  b.output("y", y.map({y.read(x, {Form::floor_div(i, m), Form::mod(i, m)})}));
+  EXPECT_EQ(required(b), "and more");  // by numbers, once sizes are bound
 }
 
 TEST(CheckBounds, FindsReadsThatLeave) {
