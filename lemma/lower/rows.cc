@@ -55,7 +55,15 @@ bool memory_runs_along(const Context& context, const schedule::Group& group, int
     for (int l : m.loops) inner = inner || group.loops[size_t(l)].kind != LoopKind::Grid;
     if (!inner) continue;
     for (const tensor::Read& r : node.reads) {
-      if (r.coords.empty() || group.member(r.source.node)) continue;  // what members pass on is near
+      if (r.coords.empty()) continue;
+      // On a device what members pass on is near, and a value a row is read once: what is read along inner loops counts.
+      bool again = !context.target.device;
+      if (!again && group.member(r.source.node)) continue;
+      for (size_t i = 0; i < node.indices.size(); ++i) {
+        const bool within = group.loops[size_t(m.loops[i])].kind != LoopKind::Grid;
+        for (const Form& c : r.coords) again = again || (within && c.uses(view::AtomKind::Index, int(i)));
+      }
+      if (!again) continue;
       for (size_t i = 0; i < node.indices.size(); ++i) {
         if (m.loops[i] != grid_loop) continue;
         const auto split = r.coords.back().split(int(i));

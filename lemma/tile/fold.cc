@@ -89,7 +89,7 @@ bool transfer(Machine& machine, const S& s, States& states, const std::vector<in
     for (const Access& r : s.reads) {
       for (const view::Form& f : r.coords) {
         if (f.uses(view::AtomKind::Index, axis.var)) {
-          return machine.fault("an operand varies along a state axis, which the interpreter cannot fold yet");
+          return machine.cannot("an operand varies along a state axis, which the interpreter cannot fold yet");
         }
       }
     }

@@ -228,6 +228,12 @@ bool Machine::fault(const std::string& message) {
   return false;
 }
 
+bool Machine::cannot(const std::string& message) {
+  fault(message);
+  error_->failure = base::Failure::Unsupported;
+  return false;
+}
+
 bool Machine::fault(const std::string& message, const Columns& columns, const Lanes& lanes, size_t lane) {
   const size_t depth = scope_.size();
   for (size_t i = 0; i < columns.variables.size(); ++i) {

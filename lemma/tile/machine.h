@@ -131,6 +131,7 @@ class Machine {
 
   // Stops the run; always false.
   bool fault(const std::string& message);
+  bool cannot(const std::string& message);  // the program may be right
   bool fault(const std::string& message, const Columns& columns, const Lanes& lanes, size_t lane);
   // The same for an access that met somebody or nothing, or lies outside.
   bool conflict(Conflict c, const LaneAccess& access, bool writes, const Columns& columns, const Lanes& lanes,
