@@ -21,6 +21,18 @@ runtime::Api api_of(Place place) {
   }
 }
 
+bool is_text(Place place) { return place == Place::CudaText || place == Place::MetalText; }
+
+const runtime::DeviceInfo* find(Place place) {
+  static const runtime::DeviceList list = runtime::list_devices(device_options());
+  for (const runtime::DeviceInfo& d : list.devices) {
+    if (d.api == api_of(place)) return &d;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 runtime::DeviceOptions device_options() {
   runtime::DeviceOptions out;
   const auto tool = [](const char* variable, const std::string& name) {
@@ -30,16 +42,6 @@ runtime::DeviceOptions device_options() {
   out.nvrtc = tool("LEMMA_NVRTC", "nvrtc");
   out.webgpu = tool("LEMMA_WEBGPU", "webgpu");
   return out;
-}
-
-bool is_text(Place place) { return place == Place::CudaText || place == Place::MetalText; }
-
-const runtime::DeviceInfo* find(Place place) {
-  static const runtime::DeviceList list = runtime::list_devices(device_options());
-  for (const runtime::DeviceInfo& d : list.devices) {
-    if (d.api == api_of(place)) return &d;
-  }
-  return nullptr;
 }
 
 Result<driver::Arguments> arguments_of(const tensor::Graph& graph, const std::vector<tensor::Binding>& sizes,
@@ -52,8 +54,6 @@ Result<driver::Arguments> arguments_of(const tensor::Graph& graph, const std::ve
   out.sizes = in_order(graph, sizes);
   return driver::contiguous_inputs(out);
 }
-
-}  // namespace
 
 const char* name(Place place) {
   if (is_text(place)) return place == Place::CudaText ? "CudaText" : "MetalText";

@@ -12,6 +12,13 @@ enum class Place { OpenCl, Vulkan, WebGpu, Cuda, CudaText, MetalText };
 inline constexpr std::array kPlaces = {Place::OpenCl, Place::Vulkan, Place::WebGpu, Place::Cuda, Place::CudaText, Place::MetalText};
 const char* name(Place place);
 
+// Inputs side by side in memory, as devices take them, behind guards.
+base::Result<driver::Arguments> arguments_of(const tensor::Graph& graph, const std::vector<tensor::Binding>& sizes,
+                                             const NamedValues& inputs);
+
+// Where the tools lie that `run` fetched, or the environment says: NVRTC, a WebGPU library.
+runtime::DeviceOptions device_options();
+
 // Whether there is such a device here; text always runs.
 bool is_here(Place place);
 

@@ -12,12 +12,15 @@
 #include <random>
 #include <sstream>
 
+#include "emulator/program.h"
+#include "lemma/driver/on_device.h"
 #include "lemma/driver/tile_program.h"
 #include "lemma/runtime/host.h"
 #include "lemma/runtime/random.h"
 #include "lemma/tile/equal.h"
 #include "lemma/tile/parse.h"
 #include "lemma/tile/print.h"
+#include "tests/support/devices.h"
 #include "tests/support/programs.h"
 
 namespace lemma {
@@ -127,6 +130,44 @@ TEST_P(TileExample, PrintsAndReadsBack) {
   ASSERT_TRUE(again.ok()) << base::render(again.error()) << printed;
   EXPECT_TRUE(tile::equal(*program, *again)) << printed;
   EXPECT_EQ(tile::print(*again), printed);
+}
+
+// As CUDA text, in registers and on matrix units, thread by thread: also without a race or a read of what nobody wrote.
+TEST_P(TileExample, GivesTheSameUnderTheThreadEmulator) {
+  auto example = load(GetParam());
+  ASSERT_TRUE(example.ok()) << base::render(example.error());
+  const emit::device::DeviceOptions how = driver::text_options(emit::device::DialectId::Cuda);
+  auto text = testing_support::read_text(folder() + "/" + GetParam() + ".tile");
+  ASSERT_TRUE(text.ok());
+  auto program = tile::parse(*text, GetParam() + ".tile");
+  ASSERT_TRUE(program.ok()) << base::render(program.error());
+  driver::CompileOptions options;
+  options.target = driver::device_target(how);
+  auto compiled = driver::compile_tiles(*std::move(program), options);
+  ASSERT_TRUE(compiled.ok()) << base::render(compiled.error());
+  auto on = driver::for_device(*std::move(compiled), how);
+  if (!on.ok() && on.error().failure == base::Failure::Unsupported) GTEST_SKIP() << "NOT TESTED: " << on.error().message;
+  ASSERT_TRUE(on.ok()) << base::render(on.error());
+  runtime::Cache cache{runtime::CacheOptions{}};
+  const auto emulated = emulator::Program::load(*std::move(on), how.dialect, cache);
+  ASSERT_TRUE(emulated.ok()) << base::render(emulated.error());
+  const uint64_t seed = fresh_seed();
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  for (const std::vector<tensor::Binding>& sizes : example->sizes) {
+    const NamedValues inputs = random_inputs(example->maths, sizes, seed);
+    const auto expected = testing_support::evaluate(example->maths, sizes, inputs);
+    ASSERT_TRUE(expected.ok()) << base::render(expected.error());
+    const auto arguments = testing_support::arguments_of(emulated->program().compiled.source, sizes, inputs);
+    ASSERT_TRUE(arguments.ok()) << base::render(arguments.error());
+    auto call = driver::prepare(emulated->program().compiled, *arguments);
+    ASSERT_TRUE(call.ok()) << base::render(call.error());
+    emulator::RunOptions run;
+    run.order = emulator::Order::Random;
+    run.seed = seed;
+    const auto done = emulated->run(*call, run);
+    ASSERT_TRUE(done.ok()) << base::render(done.error());
+    compare(*example, *expected, call->outputs);
+  }
 }
 
 TEST_P(TileExample, GivesWhatTheMathsProgramGives) {
