@@ -29,13 +29,6 @@ using EmitUnit = testing::Unit;
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 const float kInf = std::numeric_limits<float>::infinity();
 
-std::unique_ptr<EmitUnit> load(const Builder& b, const Build& build, bool openmp = false) {
-  std::string failure;
-  auto unit = EmitUnit::load(b.program, build, failure, openmp);
-  EXPECT_TRUE(unit != nullptr) << build.name << ": " << failure;
-  return unit;
-}
-
 float noise(int64_t i) {
   uint64_t z = uint64_t(i) * 0x9E3779B97F4A7C15ull;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -46,11 +39,6 @@ float noise(int64_t i) {
 const int64_t kExtents[] = {0, 1, 2, 15, 16, 17, 31, 33, 100};
 
 class Builds : public ::testing::TestWithParam<Build> {};
-std::string build_name(const ::testing::TestParamInfo<Build>& info) {
-  std::string out;
-  for (char c : info.param.name) out += c == ' ' ? '_' : c;
-  return out;
-}
 INSTANTIATE_TEST_SUITE_P(Native, Builds, ::testing::ValuesIn(native_builds()), build_name);
 
 TEST_P(Builds, MapWithTwoReadsBroadcastAndDomain) {

@@ -40,11 +40,6 @@ struct Case {
 };
 
 class Products : public ::testing::TestWithParam<Build> {};
-std::string build_name(const ::testing::TestParamInfo<Build>& info) {
-  std::string out;
-  for (char c : info.param.name) out += c == ' ' ? '_' : c;
-  return out;
-}
 INSTANTIATE_TEST_SUITE_P(Native, Products, ::testing::ValuesIn(native_builds()), build_name);
 
 TEST_P(Products, AgreeWithPlainSums) {

@@ -20,19 +20,7 @@ using view::Formula;
 using EmitUnit = testing::Unit;
 
 class Scans : public ::testing::TestWithParam<Build> {};
-std::string build_name(const ::testing::TestParamInfo<Build>& info) {
-  std::string out;
-  for (char c : info.param.name) out += c == ' ' ? '_' : c;
-  return out;
-}
 INSTANTIATE_TEST_SUITE_P(Native, Scans, ::testing::ValuesIn(native_builds()), build_name);
-
-std::unique_ptr<EmitUnit> load(const Builder& b, const Build& build) {
-  std::string failure;
-  auto unit = EmitUnit::load(b.program, build, failure);
-  EXPECT_TRUE(unit != nullptr) << build.name << ": " << failure;
-  return unit;
-}
 
 float value_at(int64_t i) { return float((i * 7919) % 1009 - 500) * 0.001f; }
 

@@ -1,6 +1,8 @@
 // For tests: building tile programs by hand, compiling what is emitted for them, running it between guard bands.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -77,5 +79,20 @@ monoid::MonoidRef rescaled_sum(int sums, double scale);
 monoid::MonoidRef top_k(int count, bool smallest);
 monoid::MonoidRef affine();                // scan of h -> a h + b
 monoid::MonoidRef matrix_product(int n);   // states A[n][n]: combine[i,k] = sum l y[i,l] x[l,k]; operand scales the unit
+
+// For parameters of suites.
+inline std::string build_name(const ::testing::TestParamInfo<Build>& info) {
+  std::string out;
+  for (char c : info.param.name) out += c == ' ' ? '_' : c;
+  return out;
+}
+
+// The compiled program; nothing, and a failure of the test, if it does not compile.
+inline std::unique_ptr<Unit> load(const Builder& b, const Build& build, bool openmp = false) {
+  std::string failure;
+  auto unit = Unit::load(b.program, build, failure, openmp);
+  EXPECT_TRUE(unit != nullptr) << build.name << ": " << failure;
+  return unit;
+}
 
 }  // namespace lemma::emit::testing

@@ -22,15 +22,11 @@ using tensor::Comprehension;
 constexpr int kDepth = 3;       // turns under way
 constexpr int kOrderRows = 8;   // rows of blocks that share columns while they are near
 
-struct DeviceProduct {
-  DeviceProduct(Context& c, const schedule::Group& g) : context(c), group(g) {}
+struct DeviceProduct : ProductParts {
+  DeviceProduct(Context& c, const schedule::Group& g) : ProductParts(c.graph, g), context(c), group(g) {}
   Context& context;
   const schedule::Group& group;
-  const schedule::Member* member = nullptr;
-  const Comprehension* node = nullptr;
-  schedule::Contraction contraction;
   schedule::ProductTiles tiles;
-  Flat m, n, k;
   std::vector<Form> base;       // batch indices' forms
   Form m0, n0;                  // of the block
   tile::Kernel kernel;
@@ -137,18 +133,7 @@ void follow(DeviceProduct& p) {
 
 base::Result<void> lower_device_product(Context& context, const schedule::Group& group) {
   DeviceProduct p(context, group);
-  for (const schedule::Member& m : group.members) {
-    const auto* node = std::get_if<Comprehension>(&context.graph.node(m.node));
-    if (node && node->monoid) {
-      p.member = &m;
-      p.node = node;
-    }
-  }
-  p.contraction = *schedule::match_contraction(*p.node);
   p.tiles = schedule::product_tiles(context.graph, *p.node, p.contraction, group.tiles, context.target);
-  p.m = flatten(*p.node, p.contraction.m);
-  p.n = flatten(*p.node, p.contraction.n);
-  p.k = flatten(*p.node, p.contraction.k);
   p.kernel.name = group.name;
   p.kernel.comment = "product: " + p.node->name;
   place_blocks(p);

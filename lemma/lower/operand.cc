@@ -12,6 +12,19 @@ Flat flatten(const Comprehension& node, const std::vector<int>& indices) {
   return out;
 }
 
+ProductParts::ProductParts(const tensor::Graph& graph, const schedule::Group& group) {
+  for (const schedule::Member& candidate : group.members) {
+    const auto* found = std::get_if<Comprehension>(&graph.node(candidate.node));
+    if (!found || !found->monoid) continue;
+    member = &candidate;
+    node = found;
+  }
+  contraction = *schedule::match_contraction(*node);
+  m = flatten(*node, contraction.m);
+  n = flatten(*node, contraction.n);
+  k = flatten(*node, contraction.k);
+}
+
 void place_flat(const Comprehension& node, const Flat& flat, const Form& position, std::vector<Form>& forms) {
   Form stride(1);
   for (size_t k = flat.indices.size(); k-- > 0;) {

@@ -16,6 +16,15 @@ struct Flat {
 };
 Flat flatten(const tensor::Comprehension& node, const std::vector<int>& indices);
 
+// The contraction of a product group, taken apart.
+struct ProductParts {
+  ProductParts(const tensor::Graph& graph, const schedule::Group& group);
+  const schedule::Member* member = nullptr;
+  const tensor::Comprehension* node = nullptr;
+  schedule::Contraction contraction;
+  Flat m, n, k;
+};
+
 // Writes each index as a form of the flat position.
 void place_flat(const tensor::Comprehension& node, const Flat& flat, const Form& position, std::vector<Form>& forms);
 

@@ -18,16 +18,11 @@ using tensor::Comprehension;
 using tensor::Role;
 using tensor::Value;
 
-struct Product {
-  Product(Context& c, const schedule::Group& g) : context(c), group(g) {}
+struct Product : ProductParts {
+  Product(Context& c, const schedule::Group& g) : ProductParts(c.graph, g), context(c), group(g) {}
   Context& context;
   const schedule::Group& group;
-  const schedule::Member* member = nullptr;
-  const Comprehension* node = nullptr;
-  schedule::Contraction contraction;
-  Flat m, n;
-  Flat k;                       // the reduce indices that a slice cuts: those along which the left factor is contiguous
-  std::vector<int> taps;        // the others
+  std::vector<int> taps;        // reduce indices that `k` was relieved of: those along which the left factor is not contiguous
   std::vector<Form> tap_strides;
   Form tap_count = 1;
   DType operand = DType::F32;
@@ -331,17 +326,6 @@ void fill_block(Product& p) {
 
 base::Result<void> lower_product(Context& context, const schedule::Group& group) {
   Product p(context, group);
-  for (const schedule::Member& m : group.members) {
-    const auto* node = std::get_if<Comprehension>(&context.graph.node(m.node));
-    if (node && node->monoid) {
-      p.member = &m;
-      p.node = node;
-    }
-  }
-  p.contraction = *schedule::match_contraction(*p.node);
-  p.m = flatten(*p.node, p.contraction.m);
-  p.n = flatten(*p.node, p.contraction.n);
-  p.k = flatten(*p.node, p.contraction.k);
   p.operand = operand_type(context, *p.node, p.contraction);
   p.base.assign(p.node->indices.size(), Form(0));
   const std::optional<Home> global = context.global_home({p.member->node, 0});

@@ -6,7 +6,7 @@
 // any number may be launched. Block-local buffers of constant size stand in workgroup memory while they fit; others in
 // the workgroup's slice of a buffer that the caller brings.
 //
-// Arguments of a kernel: its buffers in order, then, if it has one, the slices; then all sizes of the program that it uses.
+// Arguments of a kernel: its buffers in order (CUDA: each begins at a multiple of 16 bytes), then, if it has one, the slices; then all sizes of the program that it uses.
 #pragma once
 
 #include <string>

@@ -73,92 +73,135 @@ std::optional<Tile> tile_of(const Text& text, const Copy& copy) {
   return out;
 }
 
-}  // namespace
-
 // A thread copies the same columns of every so many rows. What rows and columns there are is known once for the block, and
 // vectors lie inside or outside as a whole, since rows and the tile begin at multiples of them.
+class TileWriter {
+ public:
+  TileWriter(Text& text, const Copy& copy, const Tile& tile, Scope& scope)
+      : text_(text), copy_(copy), tile_(tile), scope_(scope), from_(text.buffer(copy.from.buffer)), bytes_(scalar::bits(from_.type) / 8) {
+    vector_ = std::min<int64_t>(16 / bytes_, tile.columns);
+    along_ = tile.columns / vector_;
+    vectors_ = tile.rows * along_;
+  }
+
+  bool fits() const { return vector_ * bytes_ >= 4 && text_.threads % along_ == 0 && layout::is_power_of_two(text_.threads); }
+
+  // Opens a branch in which the copy is made; the caller goes on with what is done where it cannot be.
+  void write() {
+    const std::string columns_left = left(tile_.begin.size() - 1), rows_left = bounded_rows();
+    stride_ = define(index(), "n", text_.form(row_stride(), scope_));
+    text_.test(aligned());
+    const std::string rows = tile_.row ? clamped(rows_left, tile_.rows) : "1", first = first_row();
+    row_ = define("int", "v", "lm_tid / " + number(along_));
+    const std::string column = define("int", "v", "lm_tid % " + number(along_) + " * " + number(vector_));
+    inside_ = define("bool", "p", stands_inside() + column + " < " + clamped(columns_left, tile_.columns));
+    source_ = define(index(), "i", text_.form(text_.offset(copy_.from.buffer, tile_.begin), scope_) + " + " + row_ + " * " + stride_ + " + " + column);
+    if (vectors_ < text_.threads) text_.test("lm_tid < " + number(vectors_));
+    write_vectors(rows, first);
+    if (vectors_ < text_.threads) text_.out.close();
+    if (!copy_.async) text_.out.line("lm_copy_wait_all();");
+    text_.out.otherwise();
+  }
+
+ private:
+  static std::string number(int64_t n) { return std::to_string(n); }
+  std::string_view index() const { return text_.index_type(); }
+  std::string define(std::string_view type, const std::string& stem, const std::string& value) {
+    const std::string name = text_.fresh(stem);
+    text_.define(type, name, value);
+    return name;
+  }
+  std::string clamped(const std::string& n, int64_t most) {
+    return define("int", "n", "(int)(" + n + " < 0 ? 0 : " + n + " < " + number(most) + " ? " + n + " : " + number(most) + ")");
+  }
+
+  // How many elements of a dimension lie behind the box's beginning.
+  std::string left(size_t e) { return define(index(), "n", text_.form(from_.extents[e] - tile_.begin[e], scope_)); }
+
+  std::string bounded_rows() {
+    std::string out = tile_.row ? left(*tile_.row) : "1";
+    for (const Form& f : tile_.most) {
+      const std::string n = define(index(), "n", text_.form(f + Form(1), scope_));
+      out = define(index(), "n", n + " < " + out + " ? " + n + " : " + out);
+    }
+    return out;
+  }
+
+  std::string first_row() {
+    std::string out;
+    for (const Form& f : tile_.least) {
+      const std::string cut = clamped(define(index(), "n", text_.form(f, scope_)), tile_.rows);
+      out = out.empty() ? cut : define("int", "n", out + " > " + cut + " ? " + out + " : " + cut);
+    }
+    return out;
+  }
+
+  Form row_stride() const {
+    if (!tile_.row) return Form(0);
+    Form out(1);
+    for (size_t e = *tile_.row + 1; e < from_.extents.size(); ++e) out = out * from_.extents[e];
+    return out;
+  }
+
+  std::string aligned() {
+    const std::string column = define(index(), "n", text_.form(tile_.begin.back(), scope_));
+    return "((" + text_.form(from_.extents.back(), scope_) + " | " + column + ") & " + number(vector_ - 1) + ") == 0 && " + column + " >= 0" +
+           (tile_.row ? " && " + text_.form(tile_.begin[*tile_.row], scope_) + " >= 0" : "") + " && " + stride_ + " < " +
+           index_literal(text_.dialect, int64_t(1) << 31);
+  }
+
+  // The dimensions that stand still.
+  std::string stands_inside() {
+    view::Formula all;
+    for (size_t e = 0; e + 1 < tile_.begin.size(); ++e) {
+      if (tile_.row != e) all = all && view::Formula::within(tile_.begin[e], from_.extents[e]);
+    }
+    return all.is_always() ? "" : define("bool", "p", text_.condition(all, scope_)) + " && ";
+  }
+
+  // The place of the thread's first vector is one variable; what a turn changes of it is known.
+  void write_vectors(const std::string& rows, const std::string& first) {
+    const tile::Buffer& to = text_.buffer(copy_.to.buffer);
+    std::vector<uint64_t> places, mine;
+    if (to.hints.placed) places = memory_columns(*to.hints.placed);
+    else for (int64_t i = 1; i < tile_.rows * tile_.columns; i *= 2) places.push_back(uint64_t(i));
+    uint64_t mask = 0;
+    for (int64_t i = 0; (int64_t(1) << i) < std::min<int64_t>(text_.threads, vectors_); ++i) {
+      mine.push_back(layout::combine(places, uint64_t(vector_) << i));
+      mask |= mine.back();
+    }
+    const std::string own = define("int", "o", linear_text("lm_tid", mine));
+    Access tile_begin = copy_.to;
+    for (size_t i = 0; i < copy_.box.size(); ++i) tile_begin.coords[tile_begin.coords.size() - 1 - i] = Form(0);
+    const std::string begin = define("int", "o", text_.form(text_.offset(copy_.to.buffer, tile_begin.coords), scope_)), size = number(vector_ * bytes_);
+    for (int64_t turn = 0; turn < std::max<int64_t>(1, vectors_ / text_.threads); ++turn) {
+      const int64_t down = turn * text_.threads / along_;
+      const uint64_t place = layout::combine(places, uint64_t(turn * text_.threads * vector_));
+      const std::string at = begin + " + (" + own + " ^ " + std::to_string(place & mask) + ") + " + std::to_string(place & ~mask);
+      const std::string there = inside_ + (tile_.row ? " && " + row_ + " < " + rows + " - " + number(down) : "") +
+                                (first.empty() ? "" : " && " + row_ + " >= " + first + " - " + number(down));
+      text_.out.line("lm_copy_async<" + size + ">(" + text_.buffer_names.at(copy_.to.buffer) + ", " + at + ", " + text_.buffer_names.at(copy_.from.buffer) +
+                     ", " + source_ + " + " + number(down) + " * " + stride_ + ", " + there + " ? " + size + " : 0);");
+    }
+  }
+
+  Text& text_;
+  const Copy& copy_;
+  const Tile& tile_;
+  Scope& scope_;
+  const tile::Buffer& from_;
+  int64_t bytes_, vector_ = 1, along_ = 1, vectors_ = 1;  // vectors in a row and in the tile
+  std::string stride_, row_, inside_, source_;
+};
+
+}  // namespace
+
 bool write_tile_copy(Text& text, const Copy& copy, Scope& scope) {
   const auto tile = tile_of(text, copy);
   if (!tile) return false;
-  const tile::Buffer& from = text.buffer(copy.from.buffer);
-  const int64_t bytes = scalar::bits(from.type) / 8, vector = std::min<int64_t>(16 / bytes, tile->columns), along = tile->columns / vector;
-  const int64_t vectors = tile->rows * along, turns = std::max<int64_t>(1, vectors / text.threads);
-  if (vector * bytes < 4 || text.threads % along || !layout::is_power_of_two(text.threads)) return false;
-  const Dialect& d = text.dialect;
-  const auto number = [](int64_t n) { return std::to_string(n); };
-  const auto define = [&](std::string_view type, const std::string& stem, const std::string& value) {
-    const std::string name = text.fresh(stem);
-    text.define(type, name, value);
-    return name;
-  };
-  // Rows and columns from the box's beginning that lie in the source; none where a dimension that stands still is outside.
-  view::Formula fixed_inside;
-  Form stride(0);
-  for (size_t e = 0; e < tile->begin.size(); ++e) {
-    if (e + 1 == tile->begin.size()) continue;
-    if (tile->row == e) {
-      stride = Form(1);
-      for (size_t f = e + 1; f < from.extents.size(); ++f) stride = stride * from.extents[f];
-    } else {
-      fixed_inside = fixed_inside && view::Formula::within(tile->begin[e], from.extents[e]);
-    }
-  }
-  const auto left = [&](size_t e) { return define(text.index_type(), "n", text.form(from.extents[e] - tile->begin[e], scope)); };
-  const std::string columns_left = left(tile->begin.size() - 1);
-  std::string rows_left = tile->row ? left(*tile->row) : "1";
-  for (const Form& f : tile->most) {
-    const std::string n = define(text.index_type(), "n", text.form(f + Form(1), scope));
-    rows_left = define(text.index_type(), "n", n + " < " + rows_left + " ? " + n + " : " + rows_left);
-  }
-  const std::string column0 = define(text.index_type(), "n", text.form(tile->begin.back(), scope));
-  std::string negative = column0 + " >= 0";
-  if (tile->row) negative += " && " + text.form(tile->begin[*tile->row], scope) + " >= 0";
-  const std::string stride_name = define(text.index_type(), "n", text.form(stride, scope));
-  // Else element by element.
-  text.test("((" + text.form(from.extents.back(), scope) + " | " + column0 + ") & " + number(vector - 1) + ") == 0 && " + negative + " && " + stride_name +
-            " < 2147483648" + (d.id == DialectId::Cuda ? "ll" : ""));
-  const std::string all = fixed_inside.is_always() ? "" : define("bool", "p", text.condition(fixed_inside, scope)) + " && ";
-  const auto clamped = [&](const std::string& n, int64_t most) {
-    return define("int", "n", "(int)(" + n + " < " + number(most) + " ? " + n + " : " + number(most) + ")");
-  };
-  const std::string columns = clamped(columns_left, tile->columns), rows = tile->row ? clamped(rows_left, tile->rows) : "1";
-  std::string first_row;
-  for (const Form& f : tile->least) {
-    const std::string n = define(text.index_type(), "n", text.form(f, scope));
-    const std::string cut = define("int", "n", "(int)(" + n + " > " + number(tile->rows) + " ? " + number(tile->rows) + " : " + n + " < 0 ? 0 : " + n + ")");
-    first_row = first_row.empty() ? cut : define("int", "n", first_row + " > " + cut + " ? " + first_row + " : " + cut);
-  }
-  const std::string row = define("int", "v", "lm_tid / " + number(along)), column = define("int", "v", "lm_tid % " + number(along) + " * " + number(vector));
-  const std::string inside = define("bool", "p", all + column + " < " + columns + (vectors < text.threads ? " && lm_tid < " + number(vectors) : ""));
-  const std::string source = text.fresh("i");
-  text.declare(text.index_type(), source, text.form(text.offset(copy.from.buffer, tile->begin), scope) + " + " + row + " * " + stride_name + " + " + column);
-  // The place of the thread's first vector, and what a turn changes of it.
-  const tile::Buffer& to = text.buffer(copy.to.buffer);
-  std::vector<uint64_t> places;
-  if (to.hints.placed) places = memory_columns(*to.hints.placed);
-  else for (int64_t i = 1; i < tile->rows * tile->columns; i *= 2) places.push_back(uint64_t(i));
-  std::vector<uint64_t> mine;
-  for (int64_t i = 0; (int64_t(1) << i) < std::min<int64_t>(text.threads, vectors); ++i) mine.push_back(layout::combine(places, uint64_t(vector) << i));
-  uint64_t mask = 0;
-  for (uint64_t m : mine) mask |= m;
-  const std::string own = define("int", "o", linear_text("lm_tid", mine));
-  Access first = copy.to;
-  for (size_t i = 0; i < copy.box.size(); ++i) first.coords[first.coords.size() - 1 - i] = Form(0);
-  const std::string begin = define("int", "o", text.form(text.offset(copy.to.buffer, first.coords), scope));
-  const std::string size = number(vector * bytes);
-  if (vectors < text.threads) text.test("lm_tid < " + number(vectors));
-  for (int64_t turn = 0; turn < turns; ++turn) {
-    const int64_t down = turn * text.threads / along;
-    const uint64_t place = layout::combine(places, uint64_t(turn * text.threads * vector)), flipped = place & mask, added = place & ~mask;
-    const std::string at = begin + " + (" + own + " ^ " + std::to_string(flipped) + ") + " + std::to_string(added);
-    const std::string there = inside + (tile->row ? " && " + row + " < " + rows + " - " + number(down) : "") +
-                              (first_row.empty() ? "" : " && " + row + " >= " + first_row + " - " + number(down));
-    text.out.line("lm_copy_async<" + size + ">(" + text.buffer_names.at(copy.to.buffer) + ", " + at + ", " + text.buffer_names.at(copy.from.buffer) + ", " +
-                  source + " + " + number(down) + " * " + stride_name + ", " + there + " ? " + size + " : 0);");
-  }
-  if (vectors < text.threads) text.out.close();
-  if (!copy.async) text.out.line("lm_copy_wait_all();");
-  text.out.otherwise();
+  TileWriter writer(text, copy, *tile, scope);
+  if (!writer.fits()) return false;
+  writer.write();
   return true;
 }
 
