@@ -10,6 +10,7 @@
 #include "lemma/layout/algebra.h"
 #include "lemma/layout/distribute.h"
 #include "lemma/layout/fragment.h"
+#include "lemma/layout/query.h"
 #include "lemma/tile/edit.h"
 #include "lemma/tile/fragments.h"
 #include "lemma/tile/matrix_unit.h"
@@ -51,6 +52,7 @@ class Distributor {
     do {
       placed_.clear();
       changed_ = false;
+      written();
       strict();
       while (!changed_ && (common() || free())) {
       }
@@ -138,7 +140,21 @@ class Distributor {
     if (!shared_.insert(b).second) return;
     changed_ = true;
     program_.buffers[size_t(b)].space = Space::Shared;
+    program_.buffers[size_t(b)].hints.placed.reset();
     notes_.push_back("the kernel '" + kernel_.name + "': the fragment '" + buffer(b).name + "' is shared, as " + why);
+  }
+
+  // ---- written by a person ----
+
+  void written() {
+    for (int b : fragments_) {
+      const auto& layout = buffer(b).hints.placed;
+      if (!layout || !is_open(b)) continue;
+      const bool fits = layout->shape == *regular_shape(buffer(b).extents) && layout::count(*layout, Axis::Lane) == kLanes &&
+                        layout::count(*layout, Axis::Warp) == warps_ && layout::is_surjective(*layout);
+      if (fits) placed_[b] = *layout;
+      else share(b, "its layout is none of its extents over " + std::to_string(warps_) + " warps of 32 lanes");
+    }
   }
 
   // ---- strict ----

@@ -48,6 +48,11 @@ class Pipeliner {
 
   void run() {
     written_ = effects(kernel_.body).writes;
+    // What a person marked as asynchronous may be; what is, and who waits for it, is decided here.
+    kernel_.body = edit(std::move(kernel_.body), [](Stmt stmt) {
+      if (auto* copy = std::get_if<Copy>(&stmt)) copy->async = false;
+      return Block{std::move(stmt)};
+    });
     choose_rings();
     if (rings_.empty() || versions_ < 2) return;
     for (int b : rings_) {

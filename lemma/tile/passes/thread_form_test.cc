@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "lemma/layout/fragment.h"
+#include "lemma/layout/text.h"
 #include "lemma/layout/algebra.h"
 #include "lemma/tile/edit.h"
 #include "lemma/tile/equal.h"
@@ -123,6 +124,34 @@ TEST(ThreadForm, RowStatesTakeTheProjection) {
   const Buffer &s = named(p, "s"), &m = named(p, "m");
   ASSERT_TRUE(in_registers(s) && in_registers(m)) << print(p);
   EXPECT_EQ(*m.hints.placed, project(*s.hints.placed, {0}));
+}
+
+TEST(ThreadForm, ALayoutThatIsWrittenIsKept) {
+  const auto text = [](const std::string& layout) {
+    return "program p {\n  size N\n  input x f32[N, 32]\n  output y f32[N, 32]\n  kernel k grid (b < ceildiv(N, 32)) threads 64 {\n"
+           "    fragment s f32[32, 32] layout \"" + layout + "\"\n    copy x[b*32 +: 32, 0 +: 32] -> s fill 0\n    copy s -> y[b*32 +: 32, 0 +: 32]\n  }\n}\n";
+  };
+  const std::string own = "layout [32, 32] register (1,0) (2,0) (4,0) (8,0) lane (0,1..16) warp (16,0)";
+  const Program kept = formed(parsed(text(own)));
+  ASSERT_TRUE(in_registers(named(kept, "s")));
+  EXPECT_EQ(layout::print(*named(kept, "s").hints.placed), layout::print(*layout::parse(own)));
+  std::vector<std::string> notes;
+  const Program shared = formed(parsed(text("layout [32, 32] register (1,0) (2,0) (4,0) (8,0) (16,0) lane (0,1..16)")), &notes);
+  EXPECT_FALSE(in_registers(named(shared, "s")) || named(shared, "s").hints.placed);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes[0].find("its layout is none of its extents over 2 warps"), std::string::npos) << notes[0];
+}
+
+TEST(ThreadForm, CopiesThatNobodyWaitsForAreWaitedFor) {
+  const Program p = formed(parsed(
+      "program p {\n  size N\n  input x f32[N, 32]\n  output y f32[N, 32]\n  kernel k grid (b < ceildiv(N, 32)) threads 64 {\n"
+      "    shared t f32[32, 32]\n    copy x[b*32 +: 32, 0 +: 32] -> t fill 0 async\n    copy t -> y[b*32 +: 32, 0 +: 32]\n  }\n}\n"));
+  int asynchronous = 0;
+  visit(p.kernels[0].body, [&](const Stmt& s) {
+    const auto* copy = std::get_if<Copy>(&s);
+    asynchronous += copy && copy->async;
+  });
+  EXPECT_EQ(asynchronous, 0);
 }
 
 TEST(ThreadForm, FragmentsThatNoLayoutServesAreShared) {
