@@ -311,6 +311,22 @@ TEST(Cli, ErrorsAreJsonWhereAsked) {
   EXPECT_NE(r.out.find("\"kind\": \"invalid\""), std::string::npos);
 }
 
+TEST(Cli, DrawsLayouts) {
+  const Workplace w;
+  const std::string program = std::string(LEMMA_SOURCE_DIR) + "/examples/tile/matmul_persistent.tile";
+  const std::string all = w.run("show " + program + " --layout").out;
+  EXPECT_NE(all.find("shared as bf16: layout [128, 64] offset"), std::string::npos) << all;
+  EXPECT_NE(all.find("loads of right fragments: 128 wavefronts, at least 128, no bank conflicts"), std::string::npos) << all;
+  EXPECT_NE(all.find("fragment acc f32: layout [128, 128] register (0,1) (8,0)"), std::string::npos) << all;
+  EXPECT_NE(w.run("show " + program + " --layout acc").out.find("T4:0"), std::string::npos);
+  EXPECT_EQ(w.run("show " + program + " --layout acc --svg").out.substr(0, 4), "<svg");
+  const auto wrong = w.run("show " + program + " --layout nothing");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("placed are as, bs, acc"), std::string::npos) << wrong.err;
+  EXPECT_NE(w.run("show " + program + " --level threads").out.find("synchronised"), std::string::npos);
+  EXPECT_NE(w.run("check " + program + " --emulate cuda --random 1 --size M=64 --size N=70 --size K=40").out.find("ok "), std::string::npos);
+}
+
 TEST(Cli, ShowsEveryLevel) {
   const Workplace w;
   EXPECT_EQ(w.run("show twice.lemma --level maths").out, text_of(w.file("twice.lemma")));

@@ -4,9 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/layouts.h"
 #include "cli/report.h"
 #include "cli/session.h"
 #include "lemma/driver/on_device.h"
+#include "lemma/tile/print.h"
 
 namespace lemma::cli {
 namespace {
@@ -19,6 +21,8 @@ struct Options {
   std::string pass, dialect = "c";
   bool explain = false;
   bool all = false;
+  std::optional<std::string> layout;  // of which placed buffer; empty: of all
+  bool svg = false;
 };
 
 struct Stage {
@@ -72,6 +76,16 @@ base::Result<driver::Compiled> compile(const Context& context, const Source& sou
   return driver::compile(source.graph, how, trace);
 }
 
+// The program as CUDA's threads carry it out: printed, or the layouts that its passes chose.
+base::Result<std::string> thread_form(const Context& context, const Source& source, const Options& options) {
+  LEMMA_TRY(const driver::OnDevice program,
+            program_for_device(context, source, options.program, driver::text_options(emit::device::DialectId::Cuda)));
+  for (const std::string& note : program.text.notes) notice(context, note);
+  const tile::Program& tiles = program.compiled.program;
+  if (!options.layout) return tile::print(tiles);
+  return options.layout->empty() ? list_layouts(tiles) : draw_layout(tiles, *options.layout, options.svg);
+}
+
 void print_text(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (!text.empty() && text.back() != '\n') std::fputc('\n', stdout);
@@ -80,6 +94,13 @@ void print_text(const std::string& text) {
 int show(const Context& context, Options options) {
   const auto source = load_program(context, options.program);
   if (!source) return fail(context, source.error());
+  if (options.level == "threads" || options.layout) {
+    const auto text = thread_form(context, *source, options);
+    if (!text) return fail(context, text.error());
+    if (context.json) print_json({{"level", "threads"}, {"text", *text}});
+    else print_text(*text);
+    return kOk;
+  }
   if (source->tiles) {
     if (options.explain || !options.pass.empty() || options.level == "maths" || options.level == "schedule") {
       return fail(context, base::invalid("this is a tile program, which has no maths, no passes and no schedule", {}, "show it with --level tile or --level c"));
@@ -144,8 +165,11 @@ void add_show(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("show", "print a program at a level, after a pass, or with every decision");
   add_program_options(*command, options->program);
-  command->add_option("--level", options->level, "maths, derived, schedule, tile or c")
-      ->check(CLI::IsMember({"maths", "derived", "schedule", "tile", "c"}));
+  command->add_option("--level", options->level, "maths, derived, schedule, tile, threads (tiles as CUDA's threads carry them out) or c")
+      ->check(CLI::IsMember({"maths", "derived", "schedule", "tile", "threads", "c"}));
+  command->add_option("--layout", options->layout, "where the elements of a buffer lie, in registers of lanes or in shared memory, and its bank conflicts; without a name: of every placed buffer")
+      ->expected(0, 1)->default_str("");
+  command->add_flag("--svg", options->svg, "that picture as SVG");
   command->add_option("--dialect", options->dialect, "schedule and tile for devices: cuda, opencl, metal, glsl or wgsl");
   command->add_option("--pass", options->pass, "the text after this pass");
   command->add_flag("--explain", options->explain, "what each rewrite did or declined, and why");

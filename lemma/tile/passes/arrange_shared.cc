@@ -55,7 +55,37 @@ base::Result<layout::Layout> derived(const Point& shape, layout::Operand operand
   return std::move(found.memory);
 }
 
+// Visits the operands of units: f(access, operand, transposed, bits).
+template <class F>
+void operands(const Program& program, F f) {
+  for (const Kernel& kernel : program.kernels) {
+    visit(kernel.body, [&](const Stmt& stmt) {
+      const auto* gemm = std::get_if<Gemm>(&stmt);
+      const auto unit = gemm ? unit_of(program, *gemm) : std::nullopt;
+      if (!unit || !in_registers(program.buffers[size_t(gemm->acc.buffer)])) return;
+      const int bits = scalar::bits(unit->operand);
+      f(gemm->a, layout::Operand::A, operand_place(gemm->a, gemm->m.var, gemm->k.var)->transposed, bits);
+      f(gemm->b, layout::Operand::B, operand_place(gemm->b, gemm->k.var, gemm->n.var)->transposed, bits);
+    });
+  }
+}
+
 }  // namespace
+
+std::vector<SharedAccess> shared_accesses(const Program& program, int b) {
+  std::vector<SharedAccess> out;
+  const Buffer& buffer = program.buffers[size_t(b)];
+  const auto shape = matrix_shape(buffer);
+  if (buffer.space != Space::Shared || !shape) return out;
+  operands(program, [&](const Access& access, layout::Operand operand, bool transposed, int bits) {
+    if (access.buffer != b) return;
+    auto load = fragment_access(*shape, operand, transposed, bits);
+    if (load) out.push_back({operand == layout::Operand::A ? "loads of left fragments" : "loads of right fragments", std::move(*load)});
+  });
+  auto store = copy_access(*shape, scalar::bits(buffer.type));
+  if (store && !out.empty()) out.push_back({"stores of copies", std::move(*store)});
+  return out;
+}
 
 Program arrange_shared(Program program) {
   const auto arrange = [&](const Access& access, layout::Operand operand, bool transposed, int bits) {
@@ -67,16 +97,8 @@ Program arrange_shared(Program program) {
                                        : derived(*shape, operand, transposed, bits);
     if (memory) buffer.hints.placed = std::move(*memory);
   };
-  for (const Kernel& kernel : program.kernels) {
-    visit(kernel.body, [&](const Stmt& stmt) {
-      const auto* gemm = std::get_if<Gemm>(&stmt);
-      const auto unit = gemm ? unit_of(program, *gemm) : std::nullopt;
-      if (!unit || !in_registers(program.buffers[size_t(gemm->acc.buffer)])) return;
-      const int bits = scalar::bits(unit->operand);
-      arrange(gemm->a, layout::Operand::A, operand_place(gemm->a, gemm->m.var, gemm->k.var)->transposed, bits);
-      arrange(gemm->b, layout::Operand::B, operand_place(gemm->b, gemm->k.var, gemm->n.var)->transposed, bits);
-    });
-  }
+  const Program& read = program;
+  operands(read, arrange);
   return program;
 }
 

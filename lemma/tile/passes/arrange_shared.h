@@ -6,10 +6,21 @@
 // The swizzle is derived from both accesses (layout/swizzle.h). `layout swizzle 128` and a layout that is written are kept.
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include "lemma/layout/banks.h"
 #include "lemma/tile/program.h"
 
 namespace lemma::tile {
 
 Program arrange_shared(Program program);
+
+// How warps reach a shared tile that is an operand of matrix units: what its bank conflicts are counted of.
+struct SharedAccess {
+  std::string what;           // "loads of fragments"
+  layout::Access access;
+};
+std::vector<SharedAccess> shared_accesses(const Program& program, int buffer);
 
 }  // namespace lemma::tile
