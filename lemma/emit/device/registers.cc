@@ -187,94 +187,120 @@ std::vector<int> folded_lanes(const Layout& points, size_t kept) {
   return out;
 }
 
-}  // namespace
-
 // A thread folds its own elements into one state for each point it has, lanes that have other elements of the same points
 // exchange theirs, and last comes what the states held before.
-base::Result<void> write_register_reduce(Text& text, const tile::Reduce& r, Scope& outer) {
-  Fold fold(text, *r.monoid);
-  if (const std::string why = fold.refusal(); !why.empty()) return base::unsupported("the reduction '" + r.comment + "' has no form for devices yet: " + why);
-  std::vector<Range> points = r.points;
-  points.insert(points.end(), r.reduces.begin(), r.reduces.end());
-  std::vector<const Access*> accesses;
-  for (const Access& a : r.reads) accesses.push_back(&a);
-  auto round = round_of(text, points, accesses);
-  LEMMA_CHECK(round != nullptr, "a reduction of fragments without a fragment of all its points");
-  const size_t kept = r.points.size();
-  std::vector<int> dimensions;
-  for (size_t d = 0; d < kept; ++d) dimensions.push_back(int(d));
-  auto states = std::make_shared<Round>();
-  states->points = tile::project(round->points, dimensions);
-  for (const Range& p : r.points) states->vars.push_back(p.var);
-  const std::string count = std::to_string(layout::count(states->points, Axis::Register));
+class RegisterReduction {
+ public:
+  RegisterReduction(Text& text, const tile::Reduce& r) : text_(text), r_(r), fold_(text, *r.monoid) {
+    std::vector<Range> points = r.points;
+    points.insert(points.end(), r.reduces.begin(), r.reduces.end());
+    std::vector<const Access*> accesses;
+    for (const Access& a : r.reads) accesses.push_back(&a);
+    round_ = round_of(text, points, accesses);
+    LEMMA_CHECK(round_ != nullptr, "a reduction of fragments without a fragment of all its points");
+    std::vector<int> dimensions;
+    for (size_t d = 0; d < r.points.size(); ++d) dimensions.push_back(int(d));
+    auto states = std::make_shared<Round>();
+    states->points = tile::project(round_->points, dimensions);
+    for (const Range& p : r.points) states->vars.push_back(p.var);
+    count_ = std::to_string(layout::count(states->points, Axis::Register));
+    states_ = std::move(states);
+  }
 
-  // What a thread has folded, an array a component.
-  std::vector<std::string> parts;
-  for (size_t c = 0; c < fold.components(); ++c) {
-    parts.push_back(text.fresh("f"));
-    text.out.line(std::string(text.type(fold.kind(c))) + " " + parts.back() + "[" + count + "];");
+  base::Result<void> write(const Scope& outer) {
+    if (const std::string why = fold_.refusal(); !why.empty()) {
+      return base::unsupported("the reduction '" + r_.comment + "' has no form for devices yet: " + why);
+    }
+    begin();
+    fold_own(outer);
+    exchange();
+    finish(outer);
+    return {};
   }
-  const auto at = [&](const std::string& place) {
+
+ private:
+  std::vector<std::string> at(const std::string& place) const {
     std::vector<std::string> out;
-    for (const std::string& p : parts) out.push_back(p + "[" + place + "]");
+    for (const std::string& p : parts_) out.push_back(p + "[" + place + "]");
     return out;
-  };
-  const auto assign = [&](const std::vector<std::string>& to, const std::vector<std::string>& from) {
-    for (size_t c = 0; c < to.size(); ++c) text.out.line(to[c] + " = " + from[c] + ";");
-  };
-  {
-    const std::string i = text.fresh("r");
-    text.out.line("LM_UNROLL");
-    text.out.open("for (int " + i + " = 0; " + i + " < " + count + "; ++" + i + ")");
-    assign(at(i), fold.identity());
-    text.out.close();
   }
-  {
+  std::string open_states() {
+    const std::string i = text_.fresh("r");
+    text_.out.line("LM_UNROLL");
+    text_.out.open("for (int " + i + " = 0; " + i + " < " + count_ + "; ++" + i + ")");
+    return i;
+  }
+
+  // What the thread has folded, an array a component: the identity.
+  void begin() {
+    for (size_t c = 0; c < fold_.components(); ++c) {
+      parts_.push_back(text_.fresh("f"));
+      text_.out.line(std::string(text_.type(fold_.kind(c))) + " " + parts_.back() + "[" + count_ + "];");
+    }
+    const std::vector<std::string> place = at(open_states()), identity = fold_.identity();
+    for (size_t c = 0; c < place.size(); ++c) text_.out.line(place[c] + " = " + identity[c] + ";");
+    text_.out.close();
+  }
+
+  void fold_own(const Scope& outer) {
     Scope scope = outer;
-    const int opened = open_round(text, round, scope, false);
+    const int opened = open_round(text_, round_, scope, false);
     std::vector<Expr> body;
-    for (Expr e : r.body) body.push_back(scalar::import(e, text.arena));
-    Access place;  // of the state in `parts`
-    for (const Range& p : r.points) place.coords.push_back(view::Form::index(p.var));
-    const std::string mine = text.fresh("q");
-    text.define("int", mine, text.register_place(place, scope));
-    text.reads(r.reads, scope, needed(r.reads, {}, r.where));
-    if (!r.where.is_always()) text.test(text.condition(r.where, scope));
+    for (Expr e : r_.body) body.push_back(scalar::import(e, text_.arena));
+    Access place;  // of the state in `parts_`
+    for (const Range& p : r_.points) place.coords.push_back(view::Form::index(p.var));
+    const std::string mine = text_.fresh("q");
+    text_.define("int", mine, text_.register_place(place, scope));
+    text_.reads(r_.reads, scope, needed(r_.reads, {}, r_.where));
+    if (!r_.where.is_always()) text_.test(text_.condition(r_.where, scope));
     Scope within = scope;
-    text.reads(r.reads, within, needed(r.reads, body, r.where));
-    fold.step(at(mine), text.values(body, within));
-    if (!r.where.is_always()) text.out.close();
-    text.out.close(opened);
+    text_.reads(r_.reads, within, needed(r_.reads, body, r_.where));
+    fold_.step(at(mine), text_.values(body, within));
+    if (!r_.where.is_always()) text_.out.close();
+    text_.out.close(opened);
   }
-  const std::vector<int> lanes = folded_lanes(round->points, kept);
-  if (!lanes.empty()) {
-    const std::string i = text.fresh("r");
-    text.out.line("LM_UNROLL");
-    text.out.open("for (int " + i + " = 0; " + i + " < " + count + "; ++" + i + ")");
+
+  void exchange() {
+    const std::vector<int> lanes = folded_lanes(round_->points, r_.points.size());
+    if (lanes.empty()) return;
+    const std::string i = open_states();
     for (int bit : lanes) {
       std::vector<std::string> other;
-      for (size_t c = 0; c < parts.size(); ++c) {
-        other.push_back(text.fresh("y"));
-        text.define(text.type(fold.kind(c)), other.back(), "lm_shuffle_xor(" + parts[c] + "[" + i + "], " + std::to_string(1 << bit) + ")");
+      for (size_t c = 0; c < parts_.size(); ++c) {
+        other.push_back(text_.fresh("y"));
+        text_.define(text_.type(fold_.kind(c)), other.back(), "lm_shuffle_xor(" + parts_[c] + "[" + i + "], " + std::to_string(1 << bit) + ")");
       }
-      fold.combine(at(i), at(i), other);
+      fold_.combine(at(i), at(i), other);
     }
-    text.out.close();
+    text_.out.close();
   }
-  Scope scope = outer;
-  const bool once = std::any_of(r.states.begin(), r.states.end(), [&](const Access& a) { return text.held.at(a.buffer) != Held::Registers; });
-  const int opened = open_round(text, states, scope, once);
-  const std::vector<std::string> found = at(scope.round->reg);
-  if (r.accumulate) {
-    Scope before = scope;
-    before.reads.clear();
-    before.known.clear();
-    text.reads(r.states, before, std::vector<bool>(r.states.size(), true));
-    fold.combine(found, before.reads, found);
+
+  void finish(const Scope& outer) {
+    Scope scope = outer;
+    const bool once = std::any_of(r_.states.begin(), r_.states.end(), [&](const Access& a) { return text_.held.at(a.buffer) != Held::Registers; });
+    const int opened = open_round(text_, states_, scope, once);
+    const std::vector<std::string> found = at(scope.round->reg);
+    if (r_.accumulate) {
+      Scope before = scope;
+      before.reads.clear();
+      before.known.clear();
+      text_.reads(r_.states, before, std::vector<bool>(r_.states.size(), true));
+      fold_.combine(found, before.reads, found);
+    }
+    for (size_t c = 0; c < found.size(); ++c) text_.store(r_.states[c], found[c], fold_.kind(c), scope);
+    text_.out.close(opened);
   }
-  for (size_t c = 0; c < found.size(); ++c) text.store(r.states[c], found[c], fold.kind(c), scope);
-  text.out.close(opened);
-  return {};
-}
+
+  Text& text_;
+  const tile::Reduce& r_;
+  Fold fold_;
+  std::shared_ptr<const Round> round_, states_;
+  std::string count_;                 // of a thread's points
+  std::vector<std::string> parts_;
+};
+
+}  // namespace
+
+base::Result<void> write_register_reduce(Text& text, const tile::Reduce& r, Scope& outer) { return RegisterReduction(text, r).write(outer); }
 
 }  // namespace lemma::emit::device
