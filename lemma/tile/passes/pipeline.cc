@@ -295,6 +295,8 @@ class Pipeliner {
     loop.begin = number(0);
     loop.end = scalar::index(arena, turns);
     loop.step = 1;
+    loop.points.clear();  // a promise of turns that count otherwise
+    loop.where = {};
     loop.body = std::move(body);
     out.push_back(std::move(loop));
     // The ring and tiles that came with its first turn may be filled anew, also if there was no turn.

@@ -126,6 +126,13 @@ TEST(ThreadForm, RowStatesTakeTheProjection) {
   EXPECT_EQ(*m.hints.placed, project(*s.hints.placed, {0}));
 }
 
+TEST(ThreadForm, LoopsWithAPromiseAreStillText) {
+  std::string text = product("f32", "3", "0 .. ceildiv(K, 16) where (i < 16) k*16 + i < K");
+  const Program before = parsed(text), after = formed(before);
+  EXPECT_EQ(print(after).find("unbound"), std::string::npos) << print(after);
+  for (int64_t k : {0, 15, 16, 40}) EXPECT_EQ(outputs(before, 33, 40, k), outputs(after, 33, 40, k));
+}
+
 TEST(ThreadForm, ALayoutThatIsWrittenIsKept) {
   const auto text = [](const std::string& layout) {
     return "program p {\n  size N\n  input x f32[N, 32]\n  output y f32[N, 32]\n  kernel k grid (b < ceildiv(N, 32)) threads 64 {\n"
