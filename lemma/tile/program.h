@@ -197,8 +197,8 @@ struct Gemm {
 enum class LoopKind : uint8_t { Serial, Unrolled, Pipelined };
 
 // for var in begin .. end step `step`. `where`, over sizes, outer variables, var and its own `points`, is a promise: a
-// turn for which no point satisfies it changes nothing that is read later. The masks pass of thread form leaves such
-// turns out and tells full ones; C runs them all. A pipelined loop has up to `depth` turns under way.
+// turn for which no point satisfies it changes nothing that is read later. passes/clip_loops.h leaves such turns
+// out and tells full ones; targets run them all yet. A pipelined loop has up to `depth` turns under way.
 struct For {
   Var var = -1;
   scalar::Expr begin, end;                // I64 over sizes and outer variables
