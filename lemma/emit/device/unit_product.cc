@@ -21,8 +21,6 @@ using tile::Gemm;
 
 namespace {
 
-constexpr int kLaneBits = 5;
-
 // One operand in shared memory: where each lane's row of 16 bytes begins, for every fragment.
 //
 // A row-major offset in the tile is linear over the bits of the lane, the warp and the fragment's numbers, and so is the
