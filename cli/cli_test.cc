@@ -259,7 +259,7 @@ TEST(Cli, ErrorsAreExact) {
       {"cache fly", 64, "error: there is no command 'fly'\n  help: see lemma cache --help\n"},
       {"cache", 64, "error: a subcommand is required\n  help: see lemma cache --help\n"},
       {"show twice.lemma --level x", 64,
-       "error: --level: x not in {maths,derived,schedule,tile,c}\n  help: see lemma show --help\n"},
+       "error: --level: x not in {maths,derived,schedule,tile,threads,c}\n  help: see lemma show --help\n"},
       {"help fly", 64, "error: there is no command 'fly'\n  help: see lemma help\n"},
   };
   for (const Case& c : cases) {
