@@ -5,6 +5,7 @@
 
 #include "lemma/tensor/bind.h"
 #include "lemma/tensor/validate.h"
+#include "lemma/tile/space.h"
 
 namespace lemma::driver {
 namespace {
@@ -16,10 +17,6 @@ using tile::Buffer;
 using tile::Space;
 using view::Atom;
 using view::AtomKind;
-
-bool is_parameter(const Buffer& buffer) {
-  return buffer.space == Space::Input || buffer.space == Space::Output || buffer.space == Space::Update;
-}
 
 const Array* find(const std::vector<Named>& arrays, const std::string& name) {
   for (const Named& named : arrays) {
@@ -136,7 +133,7 @@ Result<Call> prepare(const Compiled& compiled, const Arguments& arguments) {
   const std::vector<Parameter> roles = parameters(graph);
   call.outputs.resize(graph.outputs.size());
   for (const Buffer& buffer : compiled.program.buffers) {
-    if (!is_parameter(buffer)) continue;
+    if (!is_parameter(buffer.space)) continue;
     LEMMA_CHECK(call.arrays.size() < roles.size(), "a program has parameters that its graph has not");
     const Parameter& role = roles[call.arrays.size()];
     LEMMA_CHECK((buffer.space == Space::Output) == !role.input, "a program's parameters are not in its graph's order");

@@ -7,6 +7,7 @@
 #include "lemma/emit/unit.h"
 #include "lemma/scalar/eval.h"
 #include "lemma/tile/passes/thread_form.h"
+#include "lemma/tile/space.h"
 
 namespace lemma::driver {
 
@@ -123,10 +124,10 @@ Result<DeviceCall> plan_launches(const OnDevice& program, const Call& call, int6
   }
   DeviceCall out;
   for (const tile::Buffer& b : p.buffers) {
-    int64_t count = emit::is_global(b.space) ? 1 : 0;
-    for (const Form& e : b.extents) count *= emit::is_global(b.space) ? std::max<int64_t>(0, evaluate(e, sizes)) : 1;
+    int64_t count = tile::is_global(b.space) ? 1 : 0;
+    for (const Form& e : b.extents) count *= tile::is_global(b.space) ? std::max<int64_t>(0, evaluate(e, sizes)) : 1;
     // A word at least, so that there is something to bind.
-    out.bytes.push_back(emit::is_global(b.space) ? std::max<int64_t>(4, (scalar::bytes(b.type, count) + 3) / 4 * 4) : 0);
+    out.bytes.push_back(tile::is_global(b.space) ? std::max<int64_t>(4, (scalar::bytes(b.type, count) + 3) / 4 * 4) : 0);
   }
   for (size_t k = 0; k < program.text.kernels.size(); ++k) {
     const emit::device::DeviceKernel& kernel = program.text.kernels[k];
@@ -183,10 +184,10 @@ Result<OnBuffers> place(runtime::Device& device, const runtime::DeviceModule& mo
   OnBuffers out;
   size_t parameter = 0;
   for (size_t b = 0; b < p.buffers.size(); ++b) {
-    if (!emit::is_global(p.buffers[b].space)) continue;
+    if (!tile::is_global(p.buffers[b].space)) continue;
     LEMMA_TRY(runtime::DeviceBuffer buffer, device.allocate(plan.bytes[b]));
     out.buffers.emplace(int(b), buffer);
-    if (!emit::is_parameter(p.buffers[b].space)) {
+    if (!tile::is_parameter(p.buffers[b].space)) {
       LEMMA_TRY_VOID(device.fill(buffer, 0xff));
       continue;
     }

@@ -5,6 +5,7 @@
 #include "lemma/emit/c.h"
 #include "lemma/tile/print.h"
 #include "lemma/tile/run.h"
+#include "lemma/tile/space.h"
 #include "lemma/tile/validate.h"
 #include "lemma/view/convert.h"
 
@@ -16,8 +17,6 @@ using tile::Buffer;
 using tile::Space;
 using view::AtomKind;
 using view::Form;
-
-bool is_parameter(const Buffer& b) { return b.space == Space::Input || b.space == Space::Output || b.space == Space::Update; }
 
 // Sizes that are nothing but a stride come with the arrays.
 std::vector<char> stride_sizes(const tile::Program& program) {
@@ -133,7 +132,7 @@ Result<tensor::Graph> interface_of(const tile::Program& program) {
   const Sizes sizes(program, graph);
   std::vector<tensor::GraphOutput> updates, outputs;
   for (const Buffer& b : program.buffers) {
-    if (!is_parameter(b)) continue;
+    if (!is_parameter(b.space)) continue;
     LEMMA_TRY(std::vector<Form> extents, sizes.forms(b.extents, b));
     if (b.space == Space::Output) {
       outputs.push_back({b.name, placeholder(graph, b, extents), b.type, {}});

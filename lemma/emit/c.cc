@@ -11,6 +11,7 @@
 #include "lemma/emit/unit.h"
 #include "lemma/emit/value.h"
 #include "lemma/tile/passes/split_phases.h"
+#include "lemma/tile/space.h"
 
 namespace lemma::emit {
 

@@ -1,11 +1,12 @@
 #include "lemma/emit/library.h"
 
+#include "lemma/tile/space.h"
+
 namespace lemma::emit {
 
 using scalar::DType;
 using tile::Space;
 
-bool is_parameter(Space space) { return space == Space::Input || space == Space::Output || space == Space::Update; }
 bool is_threads(const tile::SizeDecl& s) { return s.name == "threads" && !s.definition.valid(); }
 
 std::string pointer(const Unit& unit, int b) {

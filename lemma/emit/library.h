@@ -7,7 +7,6 @@
 
 namespace lemma::emit {
 
-bool is_parameter(tile::Space space);
 bool is_threads(const tile::SizeDecl& size);
 std::string pointer(const Unit& unit, int buffer);   // "const float*"
 std::string quoted(const std::string& text);         // as a C string

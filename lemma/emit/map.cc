@@ -9,6 +9,7 @@
 #include "lemma/emit/store.h"
 #include "lemma/emit/value.h"
 #include "lemma/tile/edit.h"
+#include "lemma/tile/space.h"
 
 namespace lemma::emit {
 

@@ -14,6 +14,7 @@
 #include "lemma/emit/rows.h"
 #include "lemma/emit/statements.h"
 #include "lemma/emit/value.h"
+#include "lemma/tile/space.h"
 
 namespace lemma::emit {
 

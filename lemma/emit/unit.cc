@@ -13,14 +13,6 @@ using view::Atom;
 using view::AtomKind;
 using view::Form;
 
-bool is_global(tile::Space space) {
-  switch (space) {
-    case tile::Space::Input: case tile::Space::Output: case tile::Space::Update: case tile::Space::Scratch: return true;
-    case tile::Space::Shared: case tile::Space::Fragment: case tile::Space::Local: return false;
-  }
-  return false;
-}
-
 std::string c_type(Kind kind) {
   switch (kind) {
     case Kind::F64: return "double";

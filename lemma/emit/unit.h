@@ -101,6 +101,5 @@ std::string c_type(scalar::Kind kind);
 std::string c_type(scalar::DType type);       // as stored
 std::string vector_type(scalar::Kind kind);   // of a 32-bit class kind
 const char* vector_suffix(scalar::Kind kind); // vf vi vu
-bool is_global(tile::Space space);
 
 }  // namespace lemma::emit

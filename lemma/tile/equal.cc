@@ -4,13 +4,12 @@
 
 #include "lemma/tile/edit.h"
 #include "lemma/tile/names.h"
+#include "lemma/tile/space.h"
 
 namespace lemma::tile {
 namespace {
 
 using scalar::Expr;
-
-bool is_local(Space s) { return s == Space::Shared || s == Space::Fragment || s == Space::Local; }
 
 class Canonical {
  public:

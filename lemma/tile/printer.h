@@ -16,6 +16,7 @@
 #include "lemma/tile/edit.h"
 #include "lemma/tile/monoid_text.h"
 #include "lemma/tile/names.h"
+#include "lemma/tile/space.h"
 
 namespace lemma::tile {
 
@@ -31,8 +32,6 @@ inline const char* space_word(Space s) {
   }
   return "";
 }
-
-inline bool is_local(Space s) { return s == Space::Shared || s == Space::Fragment || s == Space::Local; }
 
 // In quotes; one line.
 inline std::string string_text(const std::string& s) {

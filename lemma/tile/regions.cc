@@ -2,14 +2,14 @@
 
 #include <utility>
 
+#include "lemma/tile/space.h"
+
 namespace lemma::tile {
 
 using base::Result;
 using view::Form;
 
 namespace {
-
-bool is_global(Space s) { return s == Space::Input || s == Space::Output || s == Space::Update || s == Space::Scratch; }
 
 // The extent that axis i of `a` and axis j of `b` share.
 Result<Form> common(const Program& program, const std::string& what, const Region& a, size_t i, const Region& b, size_t j) {

@@ -8,6 +8,7 @@
 #include "lemma/tile/edit.h"
 #include "lemma/tile/machine.h"
 #include "lemma/tile/passes/split_phases.h"
+#include "lemma/tile/space.h"
 #include "lemma/tile/validate.h"
 
 namespace lemma::tile {
@@ -16,9 +17,6 @@ namespace {
 using scalar::Expr;
 using scalar::Kind;
 using scalar::Scalar;
-
-bool is_parameter(Space s) { return s == Space::Input || s == Space::Output || s == Space::Update; }
-bool is_local(Space s) { return s == Space::Shared || s == Space::Fragment || s == Space::Local; }
 
 // The product of extents (each at least 0), or nothing beyond `most`.
 std::optional<int64_t> product(const std::vector<int64_t>& extents, int64_t most) {

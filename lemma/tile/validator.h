@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "lemma/tile/edit.h"
+#include "lemma/tile/space.h"
 #include "lemma/tile/validate.h"
 
 namespace lemma::tile {
-
-inline bool is_parameter(Space s) { return s == Space::Input || s == Space::Output || s == Space::Update; }
-inline bool is_local(Space s) { return s == Space::Shared || s == Space::Fragment || s == Space::Local; }
 
 inline std::string quote(const std::string& name) { return "\"" + name + "\""; }
 

@@ -8,6 +8,7 @@
 #include "lemma/emit/unit.h"
 #include "lemma/tile/effects.h"
 #include "lemma/tile/fragments.h"
+#include "lemma/tile/space.h"
 
 namespace lemma::emit::device {
 
