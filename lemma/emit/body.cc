@@ -2,6 +2,7 @@
 
 #include "lemma/base/check.h"
 #include "lemma/emit/value.h"
+#include "lemma/view/solve.h"
 
 namespace lemma::emit {
 
@@ -34,20 +35,6 @@ std::vector<bool> reads_for_where(const BodyText& body) {
   for (int q : body.where->ids(AtomKind::Data)) used[size_t(q)] = true;
   close_over(*body.reads, used);
   return used;
-}
-
-// What `formula` says without its data: true wherever the formula is.
-Formula without_data(const Formula& formula) {
-  Formula out = Formula::never();
-  for (const view::Conjunction& c : formula.cases()) {
-    Formula all;
-    for (const view::Constraint& k : c) {
-      if (k.form.uses(AtomKind::Data)) continue;
-      all = all && (k.relation == view::Relation::Zero ? Formula::zero(k.form) : Formula::non_negative(k.form));
-    }
-    out = out || all;
-  }
-  return out;
 }
 
 void prepare(const Unit& unit, Frame& frame, const std::vector<Access>& reads) {

@@ -15,21 +15,6 @@ using view::Range;
 
 namespace {
 
-// The part of a condition that hangs on no data: weaker, and known before any read.
-Formula without_data(const Formula& f) {
-  if (!f.uses(AtomKind::Data)) return f;
-  Formula out = Formula::never();
-  for (const view::Conjunction& c : f.cases()) {
-    Formula all;
-    for (const view::Constraint& k : c) {
-      if (k.form.uses(AtomKind::Data)) continue;
-      all = all && (k.relation == view::Relation::Zero ? Formula::zero(k.form) : Formula::non_negative(k.form));
-    }
-    out = out || all;
-  }
-  return out;
-}
-
 bool holds(const std::vector<int>& ids, int id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
 
 }  // namespace

@@ -368,6 +368,20 @@ std::optional<Linear> linear_in(const Form& form, int index) {
 
 }  // namespace
 
+Formula without_data(const Formula& formula) {
+  if (!formula.uses(AtomKind::Data)) return formula;
+  Formula out = Formula::never();
+  for (const Conjunction& c : formula.cases()) {
+    Formula all;
+    for (const Constraint& k : c) {
+      if (k.form.uses(AtomKind::Data)) continue;
+      all = all && (k.relation == Relation::Zero ? Formula::zero(k.form) : Formula::non_negative(k.form));
+    }
+    out = out || all;
+  }
+  return out;
+}
+
 IndexBounds bounds(const Conjunction& conjunction, int index) {
   IndexBounds out;
   for (const Constraint& k : conjunction) {

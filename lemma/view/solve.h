@@ -27,6 +27,9 @@ Answer implies(const Formula& given, const Formula& claim, const Ranges& ranges,
 // The formula with its forms simplified, and without the constraints and cases that the ranges decide.
 Formula simplify(const Formula& formula, const Ranges& ranges);
 
+// The part of a formula that hangs on no data: weaker, and known before any read.
+Formula without_data(const Formula& formula);
+
 // The values of an index a conjunction leaves: every lower <= index < every upper.
 struct IndexBounds {
   std::vector<Form> lower;  // inclusive
