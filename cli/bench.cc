@@ -72,11 +72,8 @@ Result<std::vector<Row>> measure_on_device(const Context& context, const Options
                                            const driver::Arguments& given, std::vector<tensor::Binding>& sizes) {
   LEMMA_TRY(const runtime::DeviceInfo info, find_device(context, options.device));
   LEMMA_TRY(const driver::Arguments arguments, driver::contiguous_inputs(given));
-  LEMMA_TRY(const driver::OnDevice program, program_for_device(context, source, options.program, driver::device_options(info)));
-  for (const std::string& note : program.text.notes) notice(context, note);
-  LEMMA_TRY(runtime::Device device, runtime::Device::open(info, device_options(context)));
-  runtime::Cache cache(cache_options(context, options.program.no_cache));
-  LEMMA_TRY(const runtime::DeviceModule module, driver::load(device, program, cache));
+  LEMMA_TRY(DeviceKernels kernels, load_on_device(context, source, options.program, info));
+  auto& [program, device, module] = kernels;
   LEMMA_TRY(const driver::Call call, driver::prepare(program.compiled, arguments));
   sizes = call.sizes;
   LEMMA_TRY(const driver::OnBuffers placed, driver::place(device, module, program, call));

@@ -168,11 +168,8 @@ Result<std::vector<Verdict>> run_on_device(const Context& context, const Options
   LEMMA_TRY(const driver::Arguments given, gather_arguments(graph, options.data));
   seeded = true;
   LEMMA_TRY(const driver::Arguments arguments, driver::contiguous_inputs(given));
-  LEMMA_TRY(const driver::OnDevice program, program_for_device(context, source, options.program, driver::device_options(info)));
-  for (const std::string& note : program.text.notes) notice(context, note);
-  LEMMA_TRY(runtime::Device device, runtime::Device::open(info, device_options(context)));
-  runtime::Cache cache(cache_options(context, options.program.no_cache));
-  LEMMA_TRY(const runtime::DeviceModule module, driver::load(device, program, cache));
+  LEMMA_TRY(DeviceKernels kernels, load_on_device(context, source, options.program, info));
+  auto& [program, device, module] = kernels;
   LEMMA_TRY(driver::Call call, driver::prepare(program.compiled, arguments));
   LEMMA_TRY(driver::Call second, driver::prepare(program.compiled, arguments));
   driver::poison(second, 0x5a);

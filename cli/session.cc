@@ -106,4 +106,14 @@ Result<runtime::DeviceInfo> find_device(const Context& context, const std::strin
   return base::invalid("there is no device '" + name + "'", {}, there.empty() ? "see lemma devices" : "there are " + there);
 }
 
+Result<DeviceKernels> load_on_device(const Context& context, const Source& source, const ProgramOptions& options,
+                                     const runtime::DeviceInfo& info) {
+  LEMMA_TRY(driver::OnDevice program, program_for_device(context, source, options, driver::device_options(info)));
+  for (const std::string& note : program.text.notes) notice(context, note);
+  LEMMA_TRY(runtime::Device device, runtime::Device::open(info, device_options(context)));
+  runtime::Cache cache(cache_options(context, options.no_cache));
+  LEMMA_TRY(runtime::DeviceModule module, driver::load(device, program, cache));
+  return DeviceKernels{std::move(program), std::move(device), std::move(module)};
+}
+
 }  // namespace lemma::cli

@@ -38,6 +38,15 @@ runtime::DeviceOptions device_options(const Context& context);
 // The device whose interface is named "cuda", "opencl", "vulkan" or "webgpu", optionally with ":index".
 base::Result<runtime::DeviceInfo> find_device(const Context& context, const std::string& name);
 
+// The program's kernels, ready on the device; tells what the making of its text had to note.
+struct DeviceKernels {
+  driver::OnDevice program;
+  runtime::Device device;
+  runtime::DeviceModule module;
+};
+base::Result<DeviceKernels> load_on_device(const Context& context, const Source& source, const ProgramOptions& options,
+                                           const runtime::DeviceInfo& info);
+
 // Compiles the C text for this machine. A System failure without a compiler is the caller's cue to interpret.
 struct Kernels {
   runtime::Module module;
